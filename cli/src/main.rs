@@ -6,6 +6,7 @@
 //!                  +-- run-ptx, run-cu, check --> the software GPU --> report --> output
 //!                  +-- transpose, permute: input --> the library --> destination
 //!                  +-- learn: lessons --> check, or cargo --> progress
+//!                  +-- launch: processes --> their lines, and their status
 //! ```
 
 mod alloc;
@@ -25,6 +26,7 @@ mod gpus;
 mod hooked;
 mod input;
 mod kernel_names;
+mod launch;
 mod learn;
 #[cfg(test)]
 #[path = "../../tests/long.rs"]
@@ -106,7 +108,8 @@ macro_rules! by_type {
 }
 use by_type;
 
-/// Runs the command that was typed: 0 done, 1 failed, 2 wrong usage.
+/// Runs the command that was typed: 0 done, 1 failed, 2 wrong usage. `launch` ends with the status
+/// of the rank that failed.
 fn main() -> ExitCode {
     if let Some(status) = cuda_cpp::compiled() {
         return status;
@@ -122,7 +125,7 @@ fn main() -> ExitCode {
         Err(error) => {
             terminal::say(&format!("error: {}\n", message(&error)));
             output.failure(failure(&error));
-            ExitCode::FAILURE
+            error.downcast_ref().map_or(ExitCode::FAILURE, |failed: &launch::Failed| failed.status.into())
         }
     };
     output.stats();
@@ -244,6 +247,7 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
         Command::Pipeline(args) => pipeline::run(args, backend, output),
         Command::Check(args) => check::run(args, backend, output),
         Command::Learn(args) => learn::run(args, backend, output),
+        Command::Launch(args) => launch::run(args, output),
         Command::RunPtx(args) => run_ptx::run(args, backend, output),
         Command::RunCu(args) => run_cu::run(args, backend, output),
         Command::PtxForms(args) => ptx_forms::run(args, output),

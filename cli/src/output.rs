@@ -57,6 +57,11 @@ impl Output {
         }
     }
 
+    /// Returns whether standard output is for one document.
+    pub(super) fn is_json(&self) -> bool {
+        self.json
+    }
+
     /// The counted calls of each device so far, as the member `stats` of a document.
     fn add_stats(&self, document: &mut Value) {
         if let Some(devices) = &self.watched {

@@ -8,6 +8,9 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+#[cfg(unix)]
+use rustix::process::{Pid, Signal, kill_process_group};
+
 /// The most bytes that a program's answer has.
 const MOST: u64 = 64 << 10;
 /// The time in which the last bytes of a program that has ended are read. A busy machine may let
@@ -20,9 +23,10 @@ const ANSWER: Duration = Duration::from_secs(60);
 
 /// Runs a program as the leader of a group of processes. A watcher in the group waits for the end
 /// of a pipe, which is standard input before, and kills the group. Without a line in the pipe, the
-/// process that guards the program has died, and the watcher also removes the folder.
+/// process that guards the program has died, and the watcher also removes the folder. Signals that
+/// the group is sent leave the watcher there.
 const GUARDED: &str = "exec 3<&0 </dev/null; trap 'exit 125' EXIT; \
-     { read -r x <&3 || rm -rf -- \"$1\"; kill -9 0; } >/dev/null 2>&1 & \
+     { trap '' HUP INT QUIT TERM; read -r x <&3 || rm -rf -- \"$1\"; kill -9 0; } >/dev/null 2>&1 & \
      trap - EXIT; exec 3<&-; shift; exec \"$0\" \"$@\"";
 /// Bounds the memory of a program, which a hostile source would fill.
 const BOUNDED: &str = "ulimit -v 8388608 2>/dev/null; ";
@@ -158,11 +162,46 @@ pub(super) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
             }
         }
     };
+    end_rest(child);
+    status
+}
+
+/// Ends what a program left running when it ended.
+pub(super) fn end_rest(child: &mut Child) {
     if let Some(mut watcher) = child.stdin.take() {
         // A watcher that has ended already reads no line.
         let _ = watcher.write_all(b"\n");
     }
-    status
+}
+
+/// Sends a signal to a program of [`start`] that has not been waited for, and to all that it has
+/// started. Elsewhere than on Unix a console does so itself.
+pub(super) fn signal(child: &mut Child, signal: i32) {
+    #[cfg(unix)]
+    if let (Some(group), Some(signal)) =
+        (i32::try_from(child.id()).ok().and_then(Pid::from_raw), Signal::from_named_raw(signal))
+    {
+        // A group that has ended needs no signal.
+        let _ = kill_process_group(group, signal);
+    }
+    #[cfg(not(unix))]
+    let _ = (child, signal);
+}
+
+/// Asks such a program to end. Only Unix can ask; elsewhere this ends it.
+pub(super) fn terminate(child: &mut Child) {
+    #[cfg(unix)]
+    signal(child, Signal::TERM.as_raw());
+    #[cfg(not(unix))]
+    kill(child);
+}
+
+/// Ends such a program.
+pub(super) fn kill(child: &mut Child) {
+    #[cfg(unix)]
+    signal(child, Signal::KILL.as_raw());
+    #[cfg(not(unix))]
+    let _ = child.kill();
 }
 
 /// A program that [`start`] guards.

@@ -69,6 +69,34 @@ pub(super) fn watch() -> io::Result<()> {
     watched.as_ref().copied().map_err(|error| io::Error::new(error.kind(), error.to_string()))
 }
 
+/// The signals that people and systems end programs with, for a program that passes them on. A
+/// program that has them does not [`watch`].
+pub(super) struct Caught(#[cfg(unix)] signal_hook::iterator::Signals);
+
+impl Caught {
+    #[cfg(unix)]
+    pub(super) fn new() -> io::Result<Self> {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+        let signals = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+        signal_hook::iterator::Signals::new(signals.into_iter().filter(|&signal| !is_ignored(signal))).map(Self)
+    }
+
+    /// A console sends Ctrl-C to all of its programs, so this one only has to stay.
+    #[cfg(not(unix))]
+    pub(super) fn new() -> io::Result<Self> {
+        ctrlc::set_handler(|| ()).map_err(io::Error::other).map(|()| Self())
+    }
+
+    /// The next signal that has come.
+    pub(super) fn next(&mut self) -> Option<i32> {
+        #[cfg(unix)]
+        return self.0.pending().next();
+        #[cfg(not(unix))]
+        None
+    }
+}
+
 /// Watches for the signals that people and systems end programs with, but for those that its parent
 /// had it ignore, as `nohup` does. A file that grows over the limit that `ulimit -f` sets becomes
 /// an error, and does not end the program.

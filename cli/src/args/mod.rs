@@ -173,6 +173,13 @@ pub(super) enum Command {
     /// The lessons are in the program, and their files go into a folder of yours. An edited file is
     /// never overwritten, and a missing one is put back.
     Learn(Learn),
+    /// Start N processes of a program on this host, as the ranks of a job
+    ///
+    /// Each has RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and
+    /// WARPSTRIDE_TOKEN, and nothing to read. The standard output of rank 0 stays as it is; all
+    /// other lines go to standard error behind `[rank N]`. If a rank fails, the others have 5 s to
+    /// end, and 5 s more after SIGTERM; the exit status is that of the first that failed.
+    Launch(Launch),
     /// List the PTX that the software GPU has, as Markdown, or the forms that a file uses and those
     /// that are missing
     PtxForms(PtxForms),
@@ -361,6 +368,16 @@ impl Explain {
         let order = self.axes.as_ref().map(|axes| axes.of(&self.shape)).transpose();
         order.map(|_| ()).map_err(|wrong| (ErrorKind::ValueValidation, wrong.to_string()))
     }
+}
+
+#[derive(Args)]
+pub(super) struct Launch {
+    /// The number of processes
+    #[arg(short = 'n', long, value_name = "N", value_parser = whole::<usize>(1..=4096))]
+    pub(super) ranks: usize,
+    /// The program and its arguments; options behind its name are the program's
+    #[arg(value_name = "COMMAND", required = true, num_args = 1.., trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(super) command: Vec<OsString>,
 }
 
 #[derive(Args)]

@@ -140,6 +140,17 @@ pub(super) fn print_document(document: &Value) -> io::Result<()> {
     write_standard_output(|out| out.write_all(text.as_bytes()))
 }
 
+/// Writes bytes of a program that the person runs to standard output, at once and as they are.
+pub(super) fn pass_output(bytes: &[u8]) {
+    // A closed stream has no reader, and the program goes on.
+    let _ = write_standard_output(|out| out.write_all(bytes));
+}
+
+/// Does so on standard error.
+pub(super) fn pass_errors(bytes: &[u8]) {
+    let _ = io::stderr().lock().write_all(bytes);
+}
+
 /// Writes text to standard error, wrapped as on standard output, and with the line ends that it
 /// has.
 pub(super) fn say(text: &str) {

@@ -17,6 +17,8 @@ mod front_ends;
 mod hostile;
 #[cfg(unix)]
 mod hostile_names;
+#[cfg(unix)]
+mod launch;
 mod learn;
 mod learn_names;
 #[cfg(unix)]
