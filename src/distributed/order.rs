@@ -1,7 +1,5 @@
 //! Orders the copies of the ranks of a host, so that two seldom push to one GPU at once.
 
-use std::cmp::Reverse;
-
 use super::{Move, Redistribution};
 
 /// The most ranks whose copies are ordered by a look at all of them.
@@ -10,10 +8,11 @@ const FEW: usize = 64;
 /// Returns the copies from each rank, in the order in which it makes them; the copy of a rank to
 /// itself is the last, because it runs beside the others.
 ///
-/// It is list scheduling of an open shop: a rank sends one copy and gets one at a time. Of the
-/// copies that can begin first, that one begins whose two ranks have most left to do, and else the
-/// one to the nearest rank behind. So where each rank sends as much to each other one, they take
-/// turns around the ring; and where they do not, the busiest ranks are never made to wait.
+/// Each rank begins its next copy when the one before has ended, and never waits for the rank that
+/// it sends to: two that push to one GPU share its link. So of the ranks that are free first, those
+/// choose first that have fewest copies left, and each chooses a rank that is free, if there is one,
+/// and else the nearest one behind. Where each rank sends as much to each other one, they take turns
+/// around the ring.
 pub(super) fn of_host(plan: &Redistribution) -> Vec<Vec<Move>> {
     let ranks = plan.ranks();
     let moves = (0..ranks).map(|rank| plan.moves_from(rank));
@@ -23,23 +22,17 @@ pub(super) fn of_host(plan: &Redistribution) -> Vec<Vec<Move>> {
     let (own, mut waiting): (Vec<Move>, Vec<Move>) = moves.flatten().partition(|part| part.from == part.to);
     let mut order: Vec<Vec<Move>> = vec![Vec::new(); ranks];
     let (mut sends, mut gets) = (vec![End::default(); ranks], vec![End::default(); ranks]);
-    for part in &waiting {
-        sends[part.from].left += part.bytes;
-        gets[part.to].left += part.bytes;
-    }
+    waiting.iter().for_each(|part| sends[part.from].left += 1);
     while let Some(next) = (0..waiting.len()).min_by_key(|&number| {
         let Move { from, to, .. } = waiting[number];
         let (send, get) = (&sends[from], &gets[to]);
-        let busiest = (send.left.max(get.left), send.left + get.left);
-        (send.free.max(get.free), Reverse(busiest), (to + ranks - from) % ranks, from)
+        (send.free, send.left, get.free.max(send.free), (to + ranks - from) % ranks, from)
     }) {
         let part = waiting.swap_remove(next);
         let (send, get) = (&mut sends[part.from], &mut gets[part.to]);
-        let end = send.free.max(get.free) + part.bytes;
-        for side in [send, get] {
-            side.free = end;
-            side.left -= part.bytes;
-        }
+        get.free = get.free.max(send.free) + part.bytes;
+        send.free += part.bytes;
+        send.left -= 1;
         order[part.from].push(part);
     }
     own.into_iter().for_each(|part| order[part.from].push(part));
@@ -51,8 +44,8 @@ pub(super) fn of_host(plan: &Redistribution) -> Vec<Vec<Move>> {
 struct End {
     /// The time from which on it is free.
     free: u64,
-    /// The bytes that have not begun.
-    left: u64,
+    /// The copies that have not begun, of a rank that sends.
+    left: usize,
 }
 
 #[cfg(test)]
@@ -76,8 +69,8 @@ mod tests {
     /// In the order of the ring, ranks 1 and 3 would both begin with rank 2, and it would take a
     /// half longer.
     #[test]
-    fn the_busiest_ranks_do_not_wait() {
-        assert_eq!(order(&[8, 8], "0:2,1:2", "0:4"), [vec![1, 0], vec![2, 3], vec![1, 0], vec![2, 3]]);
+    fn ranks_with_a_choice_leave_a_gpu_to_those_without() {
+        assert_eq!(order(&[8, 8], "0:2,1:2", "0:4"), [vec![1, 0], vec![3, 2], vec![0, 1], vec![2, 3]]);
         assert_eq!(order(&[8, 8], "0:4", ""), [[0], [0], [0], [0]]);
     }
 
