@@ -4,11 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Shard;
-use super::steps::{Step, Steps, usual_piece};
+use super::pieces::Sizes;
+use super::steps::{Step, Steps};
 use crate::context::queue_across;
 use crate::distributed::{Communicator, Deadline, Message, Redistribution, Split};
+use crate::driver::Multiprocessors;
 use crate::element::Element;
-use crate::error::{Result, counted, require};
+use crate::error::{ErrorKind, Result, counted, require};
 use crate::memory::DeviceBuffer;
 use crate::stream::{Event, Stream};
 use crate::sync::{Mutex, lock};
@@ -74,16 +76,31 @@ struct Lanes {
     joined: [Event; 4],
 }
 
+/// The eighths of the multiprocessors that kernels have which pack and sort; another one has the
+/// copy of the rank to itself. Messages of NCCL are slower beside kernels that fill the memory, and
+/// wait for blocks that were begun before them, so they have the rest to themselves. More or fewer
+/// for the kernels was slower on an H200 (`benches/record/2026-11-28-h200/nccl.md`).
+const COPIES: u32 = 3;
+
 impl Lanes {
     fn new(communicator: &Communicator) -> Result<Self> {
         let device = communicator.device();
-        let (stream, event) = (|| device.stream(), || Event::untimed(device));
+        let eighth = device.info().multiprocessors / 8;
+        let on = |first, count: u32| {
+            let part = Multiprocessors { first, count: count.max(1) };
+            Stream::on(device, part).or_else(|error| match error.kind() {
+                ErrorKind::Unavailable => device.stream(),
+                _ => Err(error),
+            })
+        };
+        let copies = || on(eighth, COPIES * eighth);
+        let event = || Event::untimed(device);
         let both = || Ok::<_, crate::error::Error>([event()?, event()?]);
         Ok(Self {
-            pack: stream()?,
-            travel: stream()?,
-            sort: stream()?,
-            own: stream()?,
+            pack: copies()?,
+            travel: device.stream()?,
+            sort: copies()?,
+            own: on(0, eighth)?,
             ready: event()?,
             packed: both()?,
             travelled: both()?,
@@ -99,8 +116,11 @@ impl Lanes {
 
 impl ShardExchange {
     /// Plans the messages and kernels of the communicator's rank, allocates the buffers between
-    /// them, and checks that all ranks have the same plan. Packed elements travel in pieces of 32
-    /// MiB, and in smaller ones where there are more than 9 ranks.
+    /// them, and checks that all ranks have the same plan.
+    ///
+    /// Packed elements travel in small pieces at the beginning and at the end, and in large ones
+    /// between, of at most 1 GiB in all. The buffers between take up to 0.8 of the bytes that the
+    /// rank sends and gets, and 4 GiB at most; [`ShardExchange::in_pieces`] takes less.
     ///
     /// # Errors
     ///
@@ -108,15 +128,21 @@ impl ShardExchange {
     /// has another plan; `Deadline` if a rank does not make its exchange in time; else the error of
     /// an allocation.
     pub fn new(communicator: &Arc<Communicator>, plan: &Redistribution) -> Result<Self> {
-        Self::in_pieces(communicator, plan, usual_piece(plan))
+        let peers = plan.ranks().saturating_sub(1).max(1) as u64;
+        Self::of_sizes(communicator, plan, Sizes::Growing { peers })
     }
 
-    /// As [`ShardExchange::new`], with pieces of so many bytes, or of one element.
+    /// As [`ShardExchange::new`], with pieces of so many bytes, or of one element. The buffers
+    /// between take four of them for each peer.
     ///
     /// # Errors
     ///
     /// As [`ShardExchange::new`].
     pub fn in_pieces(communicator: &Arc<Communicator>, plan: &Redistribution, bytes: u64) -> Result<Self> {
+        Self::of_sizes(communicator, plan, Sizes::Most(bytes))
+    }
+
+    fn of_sizes(communicator: &Arc<Communicator>, plan: &Redistribution, sizes: Sizes) -> Result<Self> {
         let ranks = communicator.ranks();
         require!(
             plan.ranks() <= ranks,
@@ -124,9 +150,9 @@ impl ShardExchange {
             "the array is split among {}, and the communicator has {ranks}; split it into fewer parts",
             counted(plan.ranks(), "rank")
         );
-        communicator.agree("redistribution", &(plan, bytes))?;
-        let steps = Steps::new(plan, communicator, bytes)?;
-        let [packed, sorted] = steps.buffers.map(|bytes| communicator.device().alloc(2 * bytes as usize));
+        communicator.agree("redistribution", &(plan, sizes))?;
+        let steps = Steps::new(plan, communicator, sizes)?;
+        let [packed, sorted] = steps.buffers.map(|[even, odd]| communicator.device().alloc((even + odd) as usize));
         Ok(Self {
             communicator: Arc::clone(communicator),
             plan: plan.clone(),
@@ -185,13 +211,19 @@ impl ShardExchange {
         stream.record(&lanes.ready)?;
         lanes.all().into_iter().try_for_each(|lane| lane.wait(&lanes.ready))?;
         let device = self.communicator.device();
+        // The copy of the rank to itself comes behind the first kernels that peers wait for.
+        let (first, later) = self.steps.steps.split_at(self.steps.steps.len().min(2));
+        for (number, step) in first.iter().enumerate() {
+            // SAFETY: as the caller promises.
+            unsafe { self.queue_step(number, step, from, to) }?;
+        }
         if let Some(own) = &self.steps.own {
             // SAFETY: as the caller promises.
             unsafe { own.launch_raw(device, from, to, lanes.own.handle()) }?;
         }
-        for (number, step) in self.steps.steps.iter().enumerate() {
+        for (number, step) in later.iter().enumerate() {
             // SAFETY: as the caller promises.
-            unsafe { self.queue_step(number, step, from, to) }?;
+            unsafe { self.queue_step(2 + number, step, from, to) }?;
         }
         Ok(())
     }
@@ -205,7 +237,8 @@ impl ShardExchange {
     unsafe fn queue_step(&self, number: usize, step: &Step, from: u64, to: u64) -> Result<()> {
         let (lanes, half) = (&self.lanes, number % 2);
         let device = self.communicator.device();
-        let [packed, sorted] = [0, 1].map(|side| self.between[side].address() + half as u64 * self.steps.buffers[side]);
+        let behind = |side: usize| if half == 0 { 0 } else { self.steps.buffers[side][0] };
+        let [packed, sorted] = [0, 1].map(|side| self.between[side].address() + behind(side));
         if number >= 2 {
             lanes.pack.wait(&lanes.travelled[half])?;
             lanes.travel.wait(&lanes.sorted[half])?;

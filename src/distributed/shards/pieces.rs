@@ -1,5 +1,7 @@
 //! Cuts a copy between two ranks into pieces that travel as messages.
 
+use std::ops::Range;
+
 use crate::distributed::Move;
 use crate::layout::Layout;
 
@@ -7,6 +9,8 @@ use crate::layout::Layout;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) bytes: u64,
+    /// The number of the step in which it travels, from 0.
+    pub(super) step: usize,
     /// The elements in the storage of the source's part.
     pub(super) src: Layout,
     /// The elements in the storage of the result's part.
@@ -19,6 +23,13 @@ impl Piece {
         !self.src.is_standard_layout()
     }
 
+    /// Returns the elements within a range of an axis.
+    fn slice(&self, axis: usize, range: Range<usize>, width: u64) -> Self {
+        let slice = |layout: Layout| layout.slice(axis, range.clone(), 1).expect("the range lies within the axis");
+        let (src, dst) = (slice(self.src), slice(self.dst));
+        Self { bytes: src.len() as u64 * width, src, dst, ..*self }
+    }
+
     /// Returns whether the elements are copied to their places after they have arrived.
     pub(super) fn is_unpacked(&self) -> bool {
         !self.dst.is_standard_layout()
@@ -29,21 +40,114 @@ impl Piece {
 /// of trouble in libraries that count in 32 bits.
 const LARGEST: u64 = 448 << 20;
 
-/// Cuts a copy into pieces of at most `limit` bytes, or of one element. `order` has the axes of the
-/// source in the order of the result. Both ranks of the copy make the same pieces.
+/// The sizes of pieces that are packed or sorted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Sizes {
+    /// At most so many bytes, or one element.
+    Most(u64),
+    /// Small ones first and last, and large ones between: see [`growing`]. So many peers get pieces
+    /// at once.
+    Growing {
+        /// Their number.
+        peers: u64,
+    },
+}
+
+/// The bytes that travel at once are at least so many, all peers together, where a copy is cut. NCCL
+/// needs about 0.1 ms for each group of messages beside the time of its bytes, which is that of 32
+/// MiB over a link of an H200 (`benches/record/2026-11-28-h200/nccl.md`).
+const LEAST: u64 = 32 << 20;
+/// The most bytes that travel at once, all peers together, so that the buffers stay small.
+const MOST: u64 = 1 << 30;
+/// Each piece is so many times as large as the one before it, and behind the middle as the one after
+/// it. A GPU packs and sorts more than four times as fast as the links are.
+const GROWTH: u64 = 4;
+
+/// Returns the parts of the pieces of a copy of `bytes` bytes. The first piece is packed before
+/// anything travels, and the last one is sorted when nothing travels any more, so these are small. In
+/// between, a piece is packed while the one before it travels.
+fn growing(bytes: u64, peers: u64) -> Vec<u64> {
+    let mut parts = vec![1];
+    loop {
+        let top = parts[parts.len() / 2] * GROWTH;
+        let mut more = parts[..=parts.len() / 2].to_vec();
+        let down: Vec<u64> = more.iter().rev().copied().collect();
+        more.push(top);
+        more.extend(down);
+        let all = bytes.saturating_mul(peers);
+        if all / more.iter().sum::<u64>() < LEAST {
+            return divided(parts, all);
+        }
+        parts = more;
+    }
+}
+
+/// Divides the part in the middle where it has too many bytes of `all`.
+fn divided(mut parts: Vec<u64>, all: u64) -> Vec<u64> {
+    let middle = parts.len() / 2;
+    let largest = u128::from(all) * u128::from(parts[middle]) / u128::from(parts.iter().sum::<u64>());
+    let pieces = largest.div_ceil(u128::from(MOST)).clamp(1, MANY) as u64;
+    let of_one = parts[middle];
+    parts.iter_mut().for_each(|part| *part *= pieces);
+    parts.splice(middle..=middle, (0..pieces).map(|_| of_one));
+    parts
+}
+
+/// The most pieces of the middle, beyond what a GPU has memory for.
+const MANY: u128 = 1 << 12;
+
+/// Cuts a copy into pieces. `order` has the axes of the source in the order of the result. Both ranks
+/// of the copy make the same pieces.
 ///
 /// The elements travel in the order of the result, and the source's rank packs them so, unless they
 /// lie side by side in the source and not in the result: then the result's rank sorts them.
-pub(super) fn pieces(of: &Move, order: &[usize], width: usize, limit: u64) -> Vec<Piece> {
+pub(super) fn pieces(of: &Move, order: &[usize], width: usize, sizes: Sizes) -> Vec<Piece> {
     let mut inverse = vec![0; order.len()];
     order.iter().enumerate().for_each(|(at, &axis)| inverse[axis] = at);
     let in_source = [of.src, of.dst].map(|layout| layout.permuted_axes(&inverse).expect("the order was checked"));
     let travels_as_source = in_source[0].is_standard_layout() && !of.dst.is_standard_layout();
     let [src, dst] = if travels_as_source { in_source } else { [of.src, of.dst] };
-    let whole = Piece { bytes: of.bytes, src, dst };
-    let limit = if whole.is_packed() || whole.is_unpacked() { limit } else { LARGEST };
+    let whole = Piece { bytes: of.bytes, step: 0, src, dst };
+    let width = width as u64;
     let mut pieces = Vec::new();
-    cut(whole, 0, width as u64, limit, &mut pieces);
+    match sizes {
+        _ if !whole.is_packed() && !whole.is_unpacked() => cut(whole, 0, width, LARGEST, &mut pieces),
+        Sizes::Most(bytes) => {
+            cut(whole, 0, width, bytes, &mut pieces);
+            pieces.iter_mut().enumerate().for_each(|(number, piece)| piece.step = number);
+        }
+        Sizes::Growing { peers } => {
+            let parts = growing(whole.bytes, peers);
+            cut_in_parts(&whole, width, &parts).into_iter().for_each(|part| cut(part, 0, width, LARGEST, &mut pieces));
+        }
+    }
+    pieces
+}
+
+/// Returns the multiple at which pieces of about so many indices begin: so rows of the other side that
+/// are cut between elements begin at whole sectors.
+fn even(indices: usize) -> usize {
+    if indices < 256 { 1 } else { 64 }
+}
+
+/// Cuts a piece along its first axis of several indices, into parts of these proportions, as far as
+/// there are indices.
+fn cut_in_parts(whole: &Piece, width: u64, parts: &[u64]) -> Vec<Piece> {
+    let shape = whole.src.shape();
+    let axis = shape.iter().position(|&extent| extent > 1).unwrap_or(0);
+    let (all, extent) = (parts.iter().sum::<u64>() as u128, shape.get(axis).copied().unwrap_or(1));
+    let (mut pieces, mut begun, mut start) = (Vec::new(), 0_u128, 0);
+    for part in parts {
+        begun += u128::from(*part);
+        let end = match (extent as u128 * begun / all) as usize {
+            end if end == extent => end,
+            end => end - end % even(extent / parts.len()),
+        };
+        if end > start {
+            pieces.push(Piece { step: pieces.len(), ..whole.slice(axis, start..end, width) });
+            start = end;
+        }
+    }
     pieces
 }
 
@@ -56,11 +160,10 @@ fn cut(piece: Piece, axis: usize, width: u64, limit: u64, pieces: &mut Vec<Piece
     };
     let of_one = piece.bytes / extent as u64;
     let step = (limit / of_one.max(1)).clamp(1, extent as u64) as usize;
+    let step = step - step % even(step);
     for start in (0..extent).step_by(step) {
-        let range = start..(start + step).min(extent);
-        let slice = |layout: Layout| layout.slice(axis, range.clone(), 1).expect("the range lies within the axis");
-        let (src, dst) = (slice(piece.src), slice(piece.dst));
-        cut(Piece { bytes: src.len() as u64 * width, src, dst }, axis + 1, width, limit, pieces);
+        let part = piece.slice(axis, start..(start + step).min(extent), width);
+        cut(part, axis + 1, width, limit, pieces);
     }
 }
 
@@ -78,7 +181,7 @@ mod tests {
     fn ways(plan: &Redistribution, limit: u64) -> Vec<(u64, bool, bool)> {
         let of = &plan.moves_from(0)[0];
         let told = |piece: &Piece| (piece.bytes, piece.is_packed(), piece.is_unpacked());
-        pieces(of, plan.axes(), 4, limit).iter().map(told).collect()
+        pieces(of, plan.axes(), 4, Sizes::Most(limit)).iter().map(told).collect()
     }
 
     #[test]
@@ -99,11 +202,12 @@ mod tests {
 
     #[test]
     fn pieces_have_each_element_once() {
-        for limit in [1, 4, 12, 40, 100, 1 << 20] {
+        for sizes in [1, 4, 12, 40, 100, 1 << 20].map(Sizes::Most).into_iter().chain([Sizes::Growing { peers: 2 }]) {
+            let limit = if let Sizes::Most(bytes) = sizes { bytes } else { LARGEST };
             for (from, order, to) in [("0:2", [2, 0, 1], "1:3"), ("1:3", [1, 0, 2], ""), ("", [0, 1, 2], "2:2")] {
                 let plan = plan(&[4, 5, 6], from, &order, to);
                 for of in (0..plan.ranks()).flat_map(|rank| plan.moves_from(rank)) {
-                    let all = pieces(&of, plan.axes(), 4, limit);
+                    let all = pieces(&of, plan.axes(), 4, sizes);
                     let is_small =
                         |piece: &Piece| piece.bytes <= limit.max(4) || (!piece.is_packed() && !piece.is_unpacked());
                     assert!(all.iter().all(|piece| is_small(piece) && piece.bytes == 4 * piece.src.len() as u64));
@@ -113,7 +217,7 @@ mod tests {
                     let mut wanted: Vec<_> = offsets(&of.src).zip(offsets(&of.dst)).collect();
                     pairs.sort_unstable();
                     wanted.sort_unstable();
-                    assert_eq!(pairs, wanted, "{plan} by {limit}");
+                    assert_eq!(pairs, wanted, "{plan} by {sizes:?}");
                 }
             }
         }
@@ -129,6 +233,25 @@ mod tests {
             }
             layout.offset_of(&index).unwrap()
         })
+    }
+
+    #[test]
+    fn pieces_grow_and_shrink() {
+        let sizes = |bytes: u64, peers| growing(bytes << 20, peers);
+        assert_eq!(sizes(191, 1), [1]);
+        assert_eq!(sizes(192, 1), [1, 4, 1]);
+        assert_eq!(sizes(1024, 1), [1, 4, 16, 4, 1]);
+        assert_eq!((sizes(191, 7), growing(0, 1)), (vec![1, 4, 16, 4, 1], vec![1]));
+        // The middle one of 3 GiB is divided into four.
+        assert_eq!(sizes(5 << 10, 1), [4, 16, 64, 64, 64, 64, 64, 64, 16, 4]);
+        assert!(growing(u64::MAX, 4096).len() < 5000);
+        let plan = plan(&[1 << 15, 1 << 15], "0:2", &[1, 0], "0:2");
+        let bytes = |piece: &Piece| piece.bytes >> 20;
+        let all = pieces(&plan.moves_from(0)[0], plan.axes(), 4, Sizes::Growing { peers: 1 });
+        // The largest one is too large for a message, and travels as two.
+        assert_eq!(all.iter().map(|piece| piece.step).collect::<Vec<_>>(), [0, 1, 2, 2, 3, 4]);
+        assert_eq!(all.iter().map(bytes).collect::<Vec<_>>(), [36, 160, 448, 180, 160, 40]);
+        assert_eq!(all.iter().map(|piece| piece.bytes).sum::<u64>(), 1 << 30);
     }
 
     #[test]

@@ -1,22 +1,10 @@
 //! The messages of one rank, step by step, and the kernels before and after them.
 
-use super::pieces::{Piece, pieces};
+use super::pieces::{Piece, Sizes, pieces};
 use crate::distributed::{Communicator, Message, Move, Redistribution};
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::ops::{Align, PermutePlan, Target};
-
-/// The bytes of all messages of a step that are packed, where it is not chosen otherwise. While
-/// they travel, those of the next step are packed and those of the step before are sorted.
-const STEP: u64 = 256 << 20;
-/// The least and the most bytes of one of them.
-const PIECE: [u64; 2] = [1 << 20, 32 << 20];
-
-/// Returns the bytes of a piece where it is not chosen otherwise.
-pub(super) fn usual_piece(plan: &Redistribution) -> u64 {
-    let peers = plan.ranks().saturating_sub(1).max(1) as u64;
-    (STEP / peers).clamp(PIECE[0], PIECE[1])
-}
 
 /// Messages begin at multiples of so many bytes in the buffers between.
 const APART: u64 = 256;
@@ -46,29 +34,30 @@ pub(super) struct Steps {
     pub(super) steps: Vec<Step>,
     /// The copy of the rank to itself.
     pub(super) own: Option<PermutePlan>,
-    /// The bytes that a step needs for what it packs, and for what it sorts.
-    pub(super) buffers: [u64; 2],
+    /// The bytes that the steps of even and of odd numbers need for packed elements, and for those
+    /// that are sorted.
+    pub(super) buffers: [[u64; 2]; 2],
 }
 
 impl Steps {
-    pub(super) fn new(plan: &Redistribution, communicator: &Communicator, piece: u64) -> Result<Self> {
+    pub(super) fn new(plan: &Redistribution, communicator: &Communicator, sizes: Sizes) -> Result<Self> {
         let (rank, target) = (communicator.rank(), Target::of(communicator.device()));
-        let cut = |of: &Move| pieces(of, plan.axes(), plan.width(), piece);
+        let cut = |of: &Move| pieces(of, plan.axes(), plan.width(), sizes);
         let (from, to) = (plan.moves_from(rank), plan.moves_to(rank));
         let own = from.iter().find(|part| part.to == rank).map(|part| kernel(&part.src, &part.dst, plan, target));
-        let mut all = Self { steps: Vec::new(), own: own.transpose()?, buffers: [0; 2] };
+        let mut all = Self { steps: Vec::new(), own: own.transpose()?, buffers: [[0; 2]; 2] };
         for of in from.iter().filter(|part| part.to != rank) {
-            for (number, piece) in cut(of).into_iter().enumerate() {
+            for piece in cut(of) {
                 let kernel =
                     piece.is_packed().then(|| kernel(&piece.src, &between(&piece), plan, target)).transpose()?;
-                all.step(number).sends.push(leg(of.to, &piece, &piece.src, kernel, plan));
+                all.step(piece.step).sends.push(leg(of.to, &piece, &piece.src, kernel, plan));
             }
         }
         for of in to.iter().filter(|part| part.from != rank) {
-            for (number, piece) in cut(of).into_iter().enumerate() {
+            for piece in cut(of) {
                 let kernel =
                     piece.is_unpacked().then(|| kernel(&between(&piece), &piece.dst, plan, target)).transpose()?;
-                all.step(number).receives.push(leg(of.from, &piece, &piece.dst, kernel, plan));
+                all.step(piece.step).receives.push(leg(of.from, &piece, &piece.dst, kernel, plan));
             }
         }
         all.place();
@@ -84,13 +73,14 @@ impl Steps {
 
     /// Gives each message that has a kernel a place in the buffer between.
     fn place(&mut self) {
-        for step in &mut self.steps {
-            for (legs, most) in [&mut step.sends, &mut step.receives].into_iter().zip(&mut self.buffers) {
+        for (number, step) in self.steps.iter_mut().enumerate() {
+            for (legs, halves) in [&mut step.sends, &mut step.receives].into_iter().zip(&mut self.buffers) {
                 let mut end = 0;
                 for leg in legs.iter_mut().filter(|leg| leg.kernel.is_some()) {
                     leg.at = end;
                     end += leg.bytes.next_multiple_of(APART);
                 }
+                let most = &mut halves[number % 2];
                 *most = (*most).max(end);
             }
         }
