@@ -44,9 +44,24 @@ pub(super) fn run(backend: Backend, output: &Output) -> Result<()> {
         });
     }
     let links = links(&found, &mut devices);
+    let (nccl, of_nccl) = nccl();
     let (target, provenance) = (ptx::TARGET, ptx::PROVENANCE);
-    let text = format!("{table}\n{tuned}{links}{missing}PTX for {target} and later: {provenance}\n");
-    output.result(&text, json!({ "ptx_target": target, "devices": devices }))
+    let text = format!("{table}\n{tuned}{links}{missing}{nccl}PTX for {target} and later: {provenance}\n");
+    output.result(&text, json!({ "ptx_target": target, "nccl": of_nccl, "devices": devices }))
+}
+
+/// Says which NCCL processes would use.
+fn nccl() -> (String, Value) {
+    #[cfg(unix)]
+    match warpstride::distributed::NcclLibrary::find() {
+        Ok(library) => {
+            let (version, path) = (library.version(), library.path().display().to_string());
+            (format!("NCCL {version} is {path}\n"), json!({ "version": version, "path": path }))
+        }
+        Err(error) => (format!("{error}\n"), json!({ "unavailable": error.to_string() })),
+    }
+    #[cfg(not(unix))]
+    (String::new(), Value::Null)
 }
 
 /// Says which GPUs use each other's memory, and adds to the entry of each device those that it

@@ -26,6 +26,7 @@ mod pushes;
 mod rendezvous;
 mod shards;
 mod split;
+mod together;
 
 pub use array::Distributed;
 pub use communicator::{Aborter, Combine, Communicator, Deadline, Engine, Message, Reduce, Trace, TracedCall};
@@ -40,3 +41,4 @@ pub use rendezvous::check_frames;
 pub use rendezvous::{Lost, Members, Rendezvous};
 pub use shards::{Shard, ShardExchange};
 pub use split::{Part, Split};
+pub use together::time_together;

@@ -135,12 +135,16 @@ pub struct Spread {
     pub from: String,
     /// The cuts of the result.
     pub to: String,
+    /// The engine by which processes exchange messages; `None` if one process has all GPUs.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub engine: Option<String>,
 }
 
 impl fmt::Display for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whole = |cuts: &str| if cuts.is_empty() { "whole".to_owned() } else { cuts.to_owned() };
-        write!(f, "from {} to {} over {}", whole(&self.from), whole(&self.to), counted(self.gpus, "GPU"))
+        write!(f, "from {} to {} over {}", whole(&self.from), whole(&self.to), counted(self.gpus, "GPU"))?;
+        self.engine.as_ref().map_or(Ok(()), |engine| write!(f, " by {engine}"))
     }
 }
 

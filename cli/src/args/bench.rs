@@ -273,16 +273,28 @@ pub(crate) struct Permutes {
     pub(crate) samples: Samples,
 }
 
+/// A way between GPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Engine {
+    Local,
+    Nccl,
+}
+
 /// An array over several GPUs.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
                         warpstride bench redistribute --shape 32768,32768 --axes 1,0 --from 0:2 --to 0:2\n  \
                         warpstride bench redistribute --shape 4096,64,512 --from 0:8 --to 1:8 --dtype f16\n  \
-                        warpstride --device soft bench redistribute --gpus 4 --shape 64,48 --from 0:2,1:2 --to 1:4")]
+                        warpstride --device soft bench redistribute --gpus 4 --shape 64,48 --from 0:2,1:2 --to 1:4\n  \
+                        warpstride launch -n 2 -- warpstride bench redistribute --engine nccl --shape 8192,8192 --axes 1,0 --from 0:2 --to 0:2")]
 pub(crate) struct Spread {
     /// Number of GPUs; the default is the number of parts. `--device soft` makes software GPUs
     #[arg(long, value_name = "N")]
     pub(crate) gpus: Option<usize>,
+    /// The way between the GPUs: one process whose kernels store into all of them, or a process for
+    /// each GPU (`warpstride launch`) and NVIDIA's NCCL
+    #[arg(long, value_enum, default_value = "local")]
+    pub(crate) engine: Engine,
     /// Extents of the array
     #[arg(long, value_name = "S", value_parser = numbers)]
     pub(crate) shape: Box<[usize]>,

@@ -23,8 +23,8 @@ use warpstride::roofline::model::DeviceModel;
 use warpstride::interp::Checks;
 
 pub(super) use bench::{
-    Affine, Arithmetic, Bench, Cast, Elements, Images, Listed, NO_OPERATION, Operation, Permutes, Reduced, Rows,
-    Rowwise, Samples, Spread, Strided, operations,
+    Affine, Arithmetic, Bench, Cast, Elements, Engine, Images, Listed, NO_OPERATION, Operation, Permutes, Reduced,
+    Rows, Rowwise, Samples, Spread, Strided, operations,
 };
 pub(super) use learn::{Learn, LearnCommand};
 pub(super) use pipeline::Pipeline;

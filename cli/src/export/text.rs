@@ -139,6 +139,7 @@ pub(crate) fn record(run: &Run, record: &Record) -> String {
     let (op, shape, device) = (&subject.op, &subject.shape, &run.device.name);
     let kernel = match (&record.kernel, &subject.spread) {
         (Some(kernel), _) => kernel,
+        (None, Some(spread)) if spread.engine.is_some() => "kernels before and after messages",
         (None, Some(_)) => "a kernel for each copy",
         (None, None) => "nothing to launch",
     };
@@ -178,10 +179,12 @@ pub(crate) fn figures(run: &Run, record: &Record) -> String {
 /// The lines about a record's times.
 fn times(run: &Run, record: &Record, Milliseconds { median, p10, p90, .. }: Milliseconds) -> String {
     let (gbps, part) = (number(record.gbps, 1, ""), percent(record.fraction_of_copy));
-    let compared = if record.subject.spread.is_some() {
-        format!("{gbps} GB/s of the busiest GPU over its link, {part} of a flat push of as many bytes")
-    } else {
-        format!("{gbps} GB/s, {part} of copy")
+    let compared = match &record.subject.spread {
+        Some(spread) => {
+            let beside = if spread.engine.is_some() { "an all-to-all" } else { "a flat push" };
+            format!("{gbps} GB/s of the busiest GPU over its link, {part} of {beside} of as many bytes")
+        }
+        None => format!("{gbps} GB/s, {part} of copy"),
     };
     let cache = if record.cold == Some(false) { "a warm" } else { "a cold" };
     let mut text =

@@ -390,6 +390,7 @@ pub(super) fn need(record: &Record, ms: f64) -> String {
     }
     let speed = match (record.fraction_of_ceiling, &record.subject.spread) {
         (Some(_), _) => "At the ceiling",
+        (None, Some(spread)) if spread.engine.is_some() => "In an all-to-all",
         (None, Some(_)) => "In a flat push",
         (None, None) => "At a copy's speed",
     };

@@ -25,6 +25,8 @@ pub(super) const OF_CEILING: &str = "of its ceiling";
 const OF_COPY: &str = "of a copy's speed";
 /// An array over several GPUs is compared with a push of as many bytes over their links.
 const OF_PUSH: &str = "of a flat push";
+/// Between processes it is compared with an all-to-all.
+const OF_ALL_TO_ALL: &str = "of an all-to-all";
 const OF_SECTORS: &str = "of a copy of its sectors";
 
 /// A name in code type that leads to a case.
@@ -81,9 +83,14 @@ pub(super) fn reached(record: &Record) -> Option<(f64, &'static str)> {
     // Drawn permutes are compared with a copy of their sectors: many are small, or have gaps.
     let beside_copy = record.drawn.as_ref().and(record.fraction_of_copy);
     let of = |part: Option<f64>, speed| Some((part?, speed));
-    of(beside_copy, OF_SECTORS)
-        .or(of(record.fraction_of_ceiling, OF_CEILING))
-        .or(of(record.fraction_of_copy, if record.subject.spread.is_some() { OF_PUSH } else { OF_COPY }))
+    of(beside_copy, OF_SECTORS).or(of(record.fraction_of_ceiling, OF_CEILING)).or(of(
+        record.fraction_of_copy,
+        match &record.subject.spread {
+            Some(spread) if spread.engine.is_some() => OF_ALL_TO_ALL,
+            Some(_) => OF_PUSH,
+            None => OF_COPY,
+        },
+    ))
 }
 
 /// The milliseconds that a case would take at that speed.

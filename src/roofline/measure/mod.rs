@@ -57,6 +57,13 @@ pub struct Timing {
 }
 
 impl Timing {
+    /// Makes one of milliseconds that were measured otherwise, at least one, in any order.
+    #[cfg(feature = "distributed")]
+    pub(crate) fn of_samples(mut samples: Vec<f64>) -> Self {
+        samples.sort_by(f64::total_cmp);
+        Self { samples, gapless: false, discarded: 0, clocks: None }
+    }
+
     /// Milliseconds that a fraction `q` of the samples (from 0 to 1) took at most, interpolated
     /// between two samples.
     pub(crate) fn quantile_ms(&self, q: f64) -> f64 {
