@@ -142,7 +142,13 @@ impl Library {
     /// Returns its version: `2.28.9`.
     pub fn version(&self) -> String {
         let version = self.version;
-        format!("{}.{}.{}", version / 10_000, version / 100 % 100, version % 100)
+        // Versions before 2.9 have one digit for the second number.
+        let (first, second) = if version < 10_000 {
+            (version / 1000, version / 100 % 10)
+        } else {
+            (version / 10_000, version / 100 % 100)
+        };
+        format!("{first}.{second}.{}", version % 100)
     }
 
     pub(super) fn version_number(&self) -> u64 {
@@ -158,7 +164,12 @@ impl Library {
         let mut version = 0;
         // SAFETY: `version` takes the result.
         let code = unsafe { (functions.ncclGetVersion)(&mut version) };
-        require!(code == SUCCESS, Unavailable, "{} does not tell its version: error {code}", name.display());
+        require!(
+            code == SUCCESS,
+            Unavailable,
+            "{} does not tell its version (error {code}); name another file in {VARIABLE}",
+            name.display()
+        );
         let path = file_of(functions.ncclGetVersion as *const c_void).unwrap_or_else(|| name.to_owned());
         // SAFETY: the symbol is looked up and not used.
         let needs_no_gpu = unsafe { loaded.get::<*const c_void>("warpstrideNeedsNoGpu") }.is_ok();
@@ -195,7 +206,8 @@ fn search() -> Result<Library> {
     if let Some(path) = env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
         let path = PathBuf::from(path);
         let loaded = load(&path, RTLD_NOW | RTLD_LOCAL).map_err(|why| {
-            let context = format!("{VARIABLE} names {}, which cannot be loaded: {why}", path.display());
+            let advice = "name the file of NCCL's library there, such as libnccl.so.2";
+            let context = format!("{VARIABLE} names {}, which cannot be loaded: {why}; {advice}", path.display());
             Error::new(ErrorKind::Unavailable, context)
         })?;
         return Library::of(loaded, &path);
@@ -204,6 +216,8 @@ fn search() -> Result<Library> {
     for (path, flags) in candidates() {
         match load(&path, flags) {
             Ok(loaded) => return Library::of(loaded, &path),
+            // The loader's word on a file that is there: it may lack another library.
+            Err(why) if path.exists() => tried.push(format!("{} ({why})", path.display())),
             Err(_) => tried.push(path.display().to_string()),
         }
     }
@@ -242,7 +256,10 @@ fn pythons(lib: &Path) -> Vec<PathBuf> {
     folders
 }
 
-fn load(path: &Path, flags: c_int) -> Result<Loaded, libloading::Error> {
+/// Loads a file. The error is the loader's sentence.
+fn load(path: &Path, flags: c_int) -> Result<Loaded, String> {
     // SAFETY: the initialisers of NCCL's library have no preconditions.
-    unsafe { Loaded::open(Some(path), flags) }
+    let loaded = unsafe { Loaded::open(Some(path), flags) };
+    // The error itself says no more than "dlopen failed".
+    loaded.map_err(|error| std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string))
 }
