@@ -39,7 +39,12 @@ impl Live {
             unsafe { (library.functions.ncclCommInitRankConfig)(&mut comm, ranks as i32, id, rank as i32, &mut config) }
         })?;
         let live = Self { library, comm, ordinal };
-        if code == SUCCESS || code == IN_PROGRESS { Ok(live) } else { Err(live.error("ncclCommInitRankConfig", code)) }
+        if matches!(code, SUCCESS | IN_PROGRESS) {
+            return Ok(live);
+        }
+        let error = live.error("ncclCommInitRankConfig", code);
+        live.abort();
+        Err(error)
     }
 
     /// Makes a call. The result is NCCL's.

@@ -33,6 +33,17 @@ const ENDING: Duration = Duration::from_secs(10);
 
 impl Nccl {
     pub(super) fn new(device: &Device, members: Members) -> Result<Self> {
+        let by = Deadline::after(members.deadline());
+        let begun = Self::begin(device, &members).inspect_err(|error| members.tell_abort(&error.to_string()));
+        let (library, live, event) = begun?;
+        let (live, last) = (Mutex::new(Some(live)), Mutex::new((event, Duration::ZERO)));
+        let engine = Self { members, library, live, aborted: Mutex::default(), last };
+        engine.settle("ncclCommInitRankConfig", SUCCESS, by)?;
+        Ok(engine)
+    }
+
+    /// Finds the library, and begins to make a communicator.
+    fn begin(device: &Device, members: &Members) -> Result<(&'static Library, Live, Event)> {
         let library = Library::find()?;
         let info = device.info();
         require!(
@@ -43,14 +54,8 @@ impl Nccl {
         );
         let ordinal = (info.kind == DriverKind::Cuda).then_some(info.ordinal);
         members.agree("version of NCCL", library.version_number())?;
-        let id = unique_id(library, &members)?;
-        let by = Deadline::after(members.deadline());
-        let live = Live::begin(library, ordinal, [members.rank(), members.ranks()], id);
-        let live = live.inspect_err(|error| members.tell_abort(&error.to_string()))?;
-        let last = Mutex::new((Event::untimed(device)?, Duration::ZERO));
-        let engine = Self { members, library, live: Mutex::new(Some(live)), aborted: Mutex::default(), last };
-        engine.settle("ncclCommInitRankConfig", SUCCESS, by)?;
-        Ok(engine)
+        let (id, event) = (unique_id(library, members)?, Event::untimed(device)?);
+        Ok((library, Live::begin(library, ordinal, [members.rank(), members.ranks()], id)?, event))
     }
 
     /// Makes a call that queues work on a stream, and waits on the host until NCCL has queued it.
@@ -133,7 +138,6 @@ fn unique_id(library: &Library, members: &Members) -> Result<UniqueId> {
         let code = unsafe { (library.functions.ncclGetUniqueId)(&mut id) };
         if code != SUCCESS {
             let why = format!("ncclGetUniqueId failed with {code}; set NCCL_DEBUG=WARN to see more");
-            members.tell_abort(&why);
             return Err(Error::new(ErrorKind::Driver, why));
         }
     }
