@@ -39,7 +39,7 @@ impl Live {
             unsafe { (library.functions.ncclCommInitRankConfig)(&mut comm, ranks as i32, id, rank as i32, &mut config) }
         })?;
         let live = Self { library, comm, ordinal };
-        if matches!(code, SUCCESS | IN_PROGRESS) {
+        if is_fine(code) {
             return Ok(live);
         }
         let error = live.error("ncclCommInitRankConfig", code);
@@ -102,6 +102,11 @@ impl Live {
         });
         let _ = waited.recv_timeout(PATIENCE);
     }
+}
+
+/// Returns whether a call, or a communicator, has not failed.
+pub(super) fn is_fine(code: Code) -> bool {
+    matches!(code, SUCCESS | IN_PROGRESS)
 }
 
 /// Makes the GPU the current one of NVIDIA's runtime, which NCCL asks, and makes a call.

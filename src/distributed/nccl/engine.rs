@@ -5,8 +5,8 @@ use std::fmt;
 use std::ptr::{without_provenance, without_provenance_mut};
 use std::time::Duration;
 
-use super::calls::Live;
-use super::library::{Code, Comm, IN_PROGRESS, Library, SUCCESS, UniqueId};
+use super::calls::{Live, is_fine};
+use super::library::{Code, Comm, IN_PROGRESS, Library, REMOTE_ERROR, SUCCESS, UniqueId};
 use crate::device::Device;
 use crate::distributed::communicator::{pause, peer_error};
 use crate::distributed::{Combine, Deadline, Engine, Members, Message, Reduce};
@@ -30,6 +30,8 @@ pub(super) struct Nccl {
 
 /// The time in which a communicator that has nothing left to do ends.
 const ENDING: Duration = Duration::from_secs(10);
+/// The time in which the news of a rank that was lost comes.
+const NEWS: Duration = Duration::from_millis(200);
 
 impl Nccl {
     pub(super) fn new(device: &Device, members: Members) -> Result<Self> {
@@ -38,7 +40,7 @@ impl Nccl {
         let (library, live, event) = begun?;
         let (live, last) = (Mutex::new(Some(live)), Mutex::new((event, Duration::ZERO)));
         let engine = Self { members, library, live, aborted: Mutex::default(), last };
-        engine.settle("ncclCommInitRankConfig", SUCCESS, by)?;
+        engine.settle("ncclCommInitRankConfig", SUCCESS, by).inspect_err(|error| engine.fail(error))?;
         Ok(engine)
     }
 
@@ -67,43 +69,40 @@ impl Nccl {
         call: impl FnOnce(&Library, *mut Comm) -> Code,
     ) -> Result<()> {
         self.check()?;
-        let code = match &*lock(&self.live) {
-            Some(live) => live.call(call)?,
-            None => IN_PROGRESS,
+        let called = match &*lock(&self.live) {
+            Some(live) => live.call(call),
+            // It was aborted after the check.
+            None => Ok(IN_PROGRESS),
         };
-        self.settle(name, code, by)?;
-        let mut last = lock(&self.last);
-        stream.record(&last.0)?;
-        last.1 = by.given();
-        Ok(())
+        let queued = called.and_then(|code| self.settle(name, code, by)).and_then(|()| {
+            let mut last = lock(&self.last);
+            last.1 = by.given();
+            stream.record(&last.0)
+        });
+        queued.inspect_err(|error| self.fail(error))
     }
 
-    /// Waits on the host until the communicator is no longer busy with a call. Then, after a
-    /// failure, at the deadline, or where a peer was lost, nothing of the call is queued or all of
-    /// it is aborted.
+    /// Waits on the host until the communicator is no longer busy with a call, but not where the
+    /// call failed, at the deadline, or where a peer was lost: the caller aborts then, so that
+    /// nothing of the call is queued or all of it is aborted.
     fn settle(&self, name: &str, mut code: Code, by: Deadline) -> Result<()> {
         for round in 0.. {
-            if let Some(why) = lock(&self.aborted).clone() {
-                self.end();
-                return Err(aborted(&why));
-            }
+            self.check_aborted()?;
             let failed = match &*lock(&self.live) {
-                None => Some(aborted("it has failed before")),
                 Some(live) => {
-                    if code == SUCCESS || code == IN_PROGRESS {
+                    if is_fine(code) {
                         code = live.state();
                     }
-                    match code {
-                        SUCCESS => return Ok(()),
-                        IN_PROGRESS => None,
-                        code => Some(live.error(name, code)),
-                    }
+                    (!is_fine(code)).then(|| live.error(name, code))
                 }
+                // It was aborted after the check.
+                None => continue,
             };
+            if code == SUCCESS {
+                return self.check_aborted();
+            }
             let late = || by.has_passed().then(|| by.error(format_args!("{name} of rank {}", self.rank())));
-            // A rank that was lost is the cause of what NCCL says.
-            if let Some(error) = self.lost().or(failed).or_else(late) {
-                self.fail(&error);
+            if let Some(error) = self.cause(code).or(failed).or_else(late) {
                 return Err(error);
             }
             pause(round);
@@ -111,9 +110,29 @@ impl Nccl {
         unreachable!("the rounds do not end")
     }
 
-    /// Returns the error of a rank that was lost.
-    fn lost(&self) -> Option<Error> {
-        self.members.lost().map(|lost| peer_error(format_args!("rank {} {}", lost.rank, lost.reason)))
+    /// Refuses to go on after an abort, and ends the communicator: a thread that aborts cannot do
+    /// it while another one uses the communicator. So each use is followed by this check.
+    fn check_aborted(&self) -> Result<()> {
+        let why = lock(&self.aborted).clone();
+        let Some(why) = why else { return Ok(()) };
+        self.end();
+        Err(aborted(&why))
+    }
+
+    /// Returns the error of a rank that was lost, which is the cause of what NCCL says: so it waits
+    /// a little for the news where NCCL says that a process has perhaps ended.
+    fn cause(&self, code: Code) -> Option<Error> {
+        let by = Deadline::after(if code == REMOTE_ERROR { NEWS } else { Duration::ZERO });
+        for round in 0.. {
+            if let Some(lost) = self.members.lost() {
+                return Some(peer_error(format_args!("rank {} is lost: {}", lost.rank, lost.reason)));
+            }
+            if by.has_passed() {
+                break;
+            }
+            pause(round);
+        }
+        None
     }
 
     /// Aborts after a failure.
@@ -122,9 +141,11 @@ impl Nccl {
         self.end();
     }
 
-    /// Aborts what NCCL has queued, so that the streams go on.
+    /// Aborts what NCCL has queued, so that the streams go on. The lock is held meanwhile: so no
+    /// call of another thread returns while NCCL may still queue what that call gave it.
     fn end(&self) {
-        if let Some(live) = lock(&self.live).take() {
+        let mut live = lock(&self.live);
+        if let Some(live) = live.take() {
             live.abort();
         }
     }
@@ -208,27 +229,28 @@ unsafe impl Engine for Nccl {
         let queue = pointer_mut(stream.handle().0);
         self.call("a group of messages", stream, by, |library, comm| {
             let functions = &library.functions;
-            let mut code = SUCCESS;
-            let mut note = |of: Code| {
-                if code == SUCCESS || code == IN_PROGRESS {
-                    code = of;
-                }
-            };
-            // SAFETY: a group is begun and ended on this thread.
-            note(unsafe { (functions.ncclGroupStart)() });
+            // SAFETY: the group is ended on this thread.
+            let mut code = unsafe { (functions.ncclGroupStart)() };
+            if code != SUCCESS {
+                return code;
+            }
             for Message { peer, address, bytes } in sends.iter().filter(some) {
-                let (from, peer) = (pointer(*address), *peer as i32);
-                // SAFETY: as the caller promises; the communicator and the stream are live.
-                note(unsafe { (functions.ncclSend)(from, *bytes as usize, BYTES, peer, comm, queue) });
+                if is_fine(code) {
+                    let (from, peer) = (pointer(*address), *peer as i32);
+                    // SAFETY: as the caller promises; the communicator and the stream are live.
+                    code = unsafe { (functions.ncclSend)(from, *bytes as usize, BYTES, peer, comm, queue) };
+                }
             }
             for Message { peer, address, bytes } in receives.iter().filter(some) {
-                let (to, peer) = (pointer_mut(*address), *peer as i32);
-                // SAFETY: as above.
-                note(unsafe { (functions.ncclRecv)(to, *bytes as usize, BYTES, peer, comm, queue) });
+                if is_fine(code) {
+                    let (to, peer) = (pointer_mut(*address), *peer as i32);
+                    // SAFETY: as above.
+                    code = unsafe { (functions.ncclRecv)(to, *bytes as usize, BYTES, peer, comm, queue) };
+                }
             }
-            // SAFETY: as above.
-            note(unsafe { (functions.ncclGroupEnd)() });
-            code
+            // SAFETY: the group was started on this thread.
+            let ended = unsafe { (functions.ncclGroupEnd)() };
+            if is_fine(code) { ended } else { code }
         })
     }
 
@@ -266,24 +288,20 @@ unsafe impl Engine for Nccl {
     }
 
     fn check(&self) -> Result<()> {
-        if let Some(why) = lock(&self.aborted).clone() {
-            self.end();
-            return Err(aborted(&why));
-        }
-        let failed = match &*lock(&self.live) {
-            None => Some(aborted("it has failed before")),
-            Some(live) => match live.state() {
-                SUCCESS | IN_PROGRESS => None,
-                code => Some(live.error("work of the communicator", code)),
-            },
-        };
-        match self.lost().or(failed) {
-            Some(error) => {
-                self.fail(&error);
-                Err(error)
+        self.check_aborted()?;
+        let (code, failed) = match &*lock(&self.live) {
+            Some(live) => {
+                let code = live.state();
+                (code, (!is_fine(code)).then(|| live.error("work of the communicator", code)))
             }
-            None => Ok(()),
+            // It was aborted after the check.
+            None => (SUCCESS, None),
+        };
+        if let Some(error) = self.cause(code).or(failed) {
+            self.fail(&error);
+            return Err(error);
         }
+        self.check_aborted()
     }
 
     fn abort(&self, why: &str) {
@@ -294,7 +312,8 @@ unsafe impl Engine for Nccl {
         *aborted = Some(why.to_owned());
         drop(aborted);
         self.members.tell_abort(why);
-        // A thread that is in a call sees it, and ends the communicator itself.
+        // A thread that has the lock checks for an abort next, and ends the communicator itself.
+        // The lock is held meanwhile, as in `end`.
         if let Ok(mut live) = self.live.try_lock()
             && let Some(live) = live.take()
         {
@@ -306,32 +325,40 @@ unsafe impl Engine for Nccl {
 impl Drop for Nccl {
     /// Waits for the last call's work for as long as that call had, and ends the communicator.
     fn drop(&mut self) {
-        let Some(live) = lock(&self.live).take() else { return };
+        let live = lock(&self.live).take();
+        let Some(live) = live else { return };
         let (event, given) = &*lock(&self.last);
-        let by = Deadline::after(*given);
+        let has_run = self.holds_within(*given, || event.query() != Ok(false));
+        if !has_run {
+            self.members.tell_abort("it dropped its communicator, whose work did not end");
+        }
+        if has_run && self.is_finalized(&live) { live.destroy() } else { live.abort() }
+    }
+}
+
+impl Nccl {
+    /// Waits until NCCL has nothing left to do.
+    fn is_finalized(&self, live: &Live) -> bool {
+        // SAFETY: the communicator is live, and only destroyed or aborted afterwards.
+        let finalized = live.call(|library, comm| unsafe { (library.functions.ncclCommFinalize)(comm) });
+        finalized.is_ok_and(is_fine)
+            && self.holds_within(ENDING, || live.state() != IN_PROGRESS)
+            && live.state() == SUCCESS
+    }
+
+    /// Waits until a condition holds. It returns false if that takes too long, or a rank was lost.
+    fn holds_within(&self, time: Duration, mut holds: impl FnMut() -> bool) -> bool {
+        let by = Deadline::after(time);
         for round in 0.. {
-            if event.query() != Ok(false) {
-                break;
+            if holds() {
+                return true;
             }
             if by.has_passed() || self.members.lost().is_some() {
-                live.abort();
-                return;
+                return false;
             }
             pause(round);
         }
-        let (by, mut code) = (Deadline::after(ENDING), SUCCESS);
-        // SAFETY: the communicator is live, and only destroyed or aborted afterwards.
-        let finalized = live.call(|library, comm| unsafe { (library.functions.ncclCommFinalize)(comm) });
-        if let Ok(SUCCESS | IN_PROGRESS) = finalized {
-            for round in 0.. {
-                code = live.state();
-                if code != IN_PROGRESS || by.has_passed() {
-                    break;
-                }
-                pause(round);
-            }
-        }
-        if code == SUCCESS { live.destroy() } else { live.abort() }
+        unreachable!("the rounds do not end")
     }
 }
 
