@@ -4,6 +4,8 @@ mod communicators;
 mod cluster;
 mod cluster_times;
 mod failures;
+#[cfg(all(unix, feature = "cuda"))]
+mod nccl;
 mod panics;
 mod planted;
 mod random_layouts;
