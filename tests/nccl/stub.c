@@ -271,7 +271,7 @@ static void end(ncclComm_t comm) {
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   enter(comm, "ncclCommDestroy");
-  if (comm->state == MAKING || comm->state == BUSY) wrong("ncclCommDestroy", "a call is in progress");
+  if (comm->state != FINALIZING) wrong("ncclCommDestroy", "the communicator was not finalized, so this may wait");
   int failed = fails();
   end(comm);
   return failed ? SYSTEM_ERROR : SUCCESS;

@@ -100,6 +100,10 @@ impl Task {
             },
             "receives" => receive(communicator),
             "is_silent" => Err(failure(communicator)),
+            "is_silent_after_all" => {
+                short(communicator)?;
+                Err(failure(communicator))
+            }
             "is_aborted" => {
                 let aborter = communicator.aborter();
                 let waits = thread::spawn(move || {
@@ -117,7 +121,9 @@ impl Task {
             "plans_by_rank" => {
                 let (from, to) = (split(&[4, 6], "0:2"), split(&[6, 4], "0:2"));
                 let plan = Redistribution::new(&from, [1, 0], &to, 4)?;
-                ShardExchange::in_pieces(communicator, &plan, 16 + self.rank as u64).map(drop)
+                let made = ShardExchange::in_pieces(communicator, &plan, 16 + self.rank as u64).map(drop);
+                // It has failed for good.
+                made.inspect_err(|error| assert!(communicator.engine().check().is_err(), "after {error}"))
             }
             other => panic!("there is no task {other}"),
         }
