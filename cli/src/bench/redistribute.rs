@@ -1,5 +1,8 @@
 //! `bench redistribute`: an array over several GPUs, split in another way, beside a flat push.
 
+#[cfg(unix)]
+mod processes;
+
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -24,6 +27,12 @@ pub(super) fn run(args: &args::Bench, spread: &args::Spread, backend: Backend, o
     let args::Spread { shape, from, to, axes, dtype, .. } = spread;
     let plan = crate::gpus::plan(shape, axes.as_ref(), [from, to], *dtype)?;
     let subject = subject(spread, &plan)?;
+    if spread.engine == args::Engine::Nccl {
+        #[cfg(unix)]
+        return processes::run(args, spread, (subject, &plan), backend, output);
+        #[cfg(not(unix))]
+        anyhow::bail!("NVIDIA has no NCCL for this system; leave --engine nccl out");
+    }
     let samples = usize::from(spread.samples.samples);
     let bench = Bench::open(args, Some(&subject.name()), samples, peaks::known, (backend, output))?;
     let bytes = array_bytes(&spread.shape, spread.dtype)?;
@@ -57,7 +66,8 @@ pub(super) fn run(args: &args::Bench, spread: &args::Spread, backend: Backend, o
 fn subject(spread: &args::Spread, plan: &Redistribution) -> Result<Subject> {
     let args::Spread { shape, from, to, axes, dtype, .. } = spread;
     let axes = axes.as_ref().map(|axes| axes.of(shape)).transpose()?;
-    let spread = Spread { gpus: gpus(spread, plan), from: from.clone(), to: to.clone() };
+    let engine = (spread.engine == args::Engine::Nccl).then(|| "nccl".to_owned());
+    let spread = Spread { gpus: gpus(spread, plan), from: from.clone(), to: to.clone(), engine };
     // Stores cross the links.
     let subject = Subject::new(Group::Distributed, "redistribute", *dtype, shape, [0, plan.busiest_bytes()]);
     Ok(Subject { axes, spread: Some(spread), ..subject })
