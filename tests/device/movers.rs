@@ -88,12 +88,17 @@ fn plans(target: Target, by: By, Pair { src, dst, starts, .. }: &Pair, width: us
     let tuned =
         |target| PermutePlan::tuned(src, src_align, dst, dst_align, width, target, &TileShape::of(target)).unwrap();
     let mut plans = match by {
-        By::AsIfLarge if !is_long() => {
+        By::AsIfLarge => {
             let large = [target, OLDEST].map(|target| new(target).as_if_large());
-            vec![large[0], large[1], large[0].without_gaps()]
+            let mut plans = vec![large[0], large[1], large[0].without_gaps()];
+            // In the long form, arrays are larger.
+            if is_long() {
+                plans.extend([tuned(target), new(target), tuned(OLDEST)]);
+            }
+            plans
         }
         By::Size => vec![new(target), tuned(target), tuned(OLDEST)],
-        By::Large | By::AsIfLarge => vec![tuned(target), new(target), tuned(OLDEST)],
+        By::Large => vec![tuned(target), new(target), tuned(OLDEST)],
     };
     // Kernels that another one beats by its estimate take the pair, too.
     let mut ways = new(target).ways();
