@@ -10,9 +10,9 @@ const FEW: usize = 64;
 ///
 /// Each rank begins its next copy when the one before has ended, and never waits for the rank that
 /// it sends to: two that push to one GPU share its link. So of the ranks that are free first, those
-/// choose first that have fewest copies left, and each chooses a rank that is free, if there is one,
-/// and else the nearest one behind. Where each rank sends as much to each other one, they take turns
-/// around the ring.
+/// choose first that have fewest copies left, and each chooses a rank that is free, if there is
+/// one, and else the nearest one behind. Where each rank sends as much to each other one, they take
+/// turns around the ring.
 pub(super) fn of_host(plan: &Redistribution) -> Vec<Vec<Move>> {
     let ranks = plan.ranks();
     let moves = (0..ranks).map(|rank| plan.moves_from(rank));

@@ -53,19 +53,19 @@ pub(super) enum Sizes {
     },
 }
 
-/// The bytes that travel at once are at least so many, all peers together, where a copy is cut. NCCL
-/// needs about 0.1 ms for each group of messages beside the time of its bytes, which is that of 32
-/// MiB over a link of an H200 (`benches/record/2026-11-28-h200/nccl.md`).
+/// The bytes that travel at once are at least so many, all peers together, where a copy is cut.
+/// NCCL needs about 0.1 ms for each group of messages beside the time of its bytes, which is that
+/// of 32 MiB over a link of an H200 (`benches/record/2026-11-28-h200/nccl.md`).
 const LEAST: u64 = 32 << 20;
 /// The most bytes that travel at once, all peers together, so that the buffers stay small.
 const MOST: u64 = 1 << 30;
-/// Each piece is so many times as large as the one before it, and behind the middle as the one after
-/// it. A GPU packs and sorts more than four times as fast as the links are.
+/// Each piece is so many times as large as the one before it, and behind the middle as the one
+/// after it. A GPU packs and sorts more than four times as fast as the links are.
 const GROWTH: u64 = 4;
 
 /// Returns the parts of the pieces of a copy of `bytes` bytes. The first piece is packed before
-/// anything travels, and the last one is sorted when nothing travels any more, so these are small. In
-/// between, a piece is packed while the one before it travels.
+/// anything travels, and the last one is sorted when nothing travels any more, so these are small.
+/// In between, a piece is packed while the one before it travels.
 fn growing(bytes: u64, peers: u64) -> Vec<u64> {
     let mut parts = vec![1];
     loop {
@@ -96,8 +96,8 @@ fn divided(mut parts: Vec<u64>, all: u64) -> Vec<u64> {
 /// The most pieces of the middle, beyond what a GPU has memory for.
 const MANY: u128 = 1 << 12;
 
-/// Cuts a copy into pieces. `order` has the axes of the source in the order of the result. Both ranks
-/// of the copy make the same pieces.
+/// Cuts a copy into pieces. `order` has the axes of the source in the order of the result. Both
+/// ranks of the copy make the same pieces.
 ///
 /// The elements travel in the order of the result, and the source's rank packs them so, unless they
 /// lie side by side in the source and not in the result: then the result's rank sorts them.
@@ -124,8 +124,8 @@ pub(super) fn pieces(of: &Move, order: &[usize], width: usize, sizes: Sizes) -> 
     pieces
 }
 
-/// Returns the multiple at which pieces of about so many indices begin: so rows of the other side that
-/// are cut between elements begin at whole sectors.
+/// Returns the multiple at which pieces of about so many indices begin: so rows of the other side
+/// that are cut between elements begin at whole sectors.
 fn even(indices: usize) -> usize {
     if indices < 256 { 1 } else { 64 }
 }
