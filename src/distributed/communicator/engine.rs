@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use crate::device::Device;
 use crate::element::DType;
 use crate::error::{Error, ErrorKind};
 use crate::names::named;
@@ -106,10 +107,14 @@ impl Deadline {
 ///
 /// An implementation promises, to callers that keep their side of the contract:
 ///
+/// - [`Engine::device`] returns the same device each time.
 /// - It reads and writes the bytes of the operands alone, as work of the stream: after all that was
 ///   queued there before the call, and before all that is queued there afterwards. This also holds
 ///   after an error.
 pub unsafe trait Engine: fmt::Debug + Send + Sync {
+    /// Returns the device whose memory and streams the operands are of.
+    fn device(&self) -> &Device;
+
     /// Returns the number of this rank.
     fn rank(&self) -> usize;
 

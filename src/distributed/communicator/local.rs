@@ -41,10 +41,18 @@ struct State {
     aborted: Option<String>,
     /// The ranks that were dropped.
     ended: Vec<bool>,
-    /// The numbers of the ranks for each call of `agree` that some have not left.
-    rounds: BTreeMap<u64, Vec<Option<u64>>>,
+    /// The calls of `agree` that some ranks have not left.
+    rounds: BTreeMap<u64, Round>,
     /// The posts of the ranks that receive, by receiver and sender, in their order.
     posts: Vec<Vec<VecDeque<Arc<Post>>>>,
+}
+
+/// A call of `agree`.
+struct Round {
+    /// The numbers of the ranks.
+    digests: Vec<Option<u64>>,
+    /// The ranks that have compared them.
+    left: usize,
 }
 
 /// Bytes that a rank receives.
@@ -85,6 +93,10 @@ pub(super) fn engines(gpus: &Arc<Gpus>) -> Result<Vec<Local>> {
 // receiver's stream waits for the sender's answer before the call returns, also after an error: see
 // `Local::settle`. The sender's own reads are work of its stream.
 unsafe impl Engine for Local {
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
     fn rank(&self) -> usize {
         self.rank
     }
@@ -95,7 +107,16 @@ unsafe impl Engine for Local {
 
     unsafe fn exchange(&self, sends: &[Message], receives: &[Message], stream: &Stream, by: Deadline) -> Result<()> {
         self.check()?;
-        let posted = self.post(receives, stream)?;
+        let ranks = self.ranks();
+        for message in sends.iter().chain(receives) {
+            require!(
+                message.peer < ranks,
+                InvalidArgument,
+                "there is no rank {}; give one below {ranks}",
+                message.peer
+            );
+        }
+        let posted = self.post(receives, stream).inspect_err(|error| self.fail(error))?;
         // From here on peers may write, so each way out goes through `settle`.
         let settle = SettleOnUnwind { local: self, posted: &posted, stream };
         // SAFETY: as the caller promises.
@@ -110,7 +131,9 @@ unsafe impl Engine for Local {
 
     unsafe fn reduce(&self, reduce: Reduce, stream: &Stream, by: Deadline) -> Result<()> {
         // SAFETY: as the caller promises.
-        unsafe { reduce::by_exchange(self, &self.device, reduce, stream, by) }
+        let reduced = unsafe { reduce::by_exchange(self, &self.device, reduce, stream, by) };
+        // Peers that wait for this rank's part must not get that of a later call.
+        reduced.inspect_err(|error| self.fail(error))
     }
 
     fn agree(&self, about: &str, digest: u64, by: Deadline) -> Result<()> {
@@ -263,21 +286,22 @@ impl Local {
             }
         }
         drop(state);
-        let mut waited: Vec<Arc<Event>> = Vec::new();
+        let (mut waited, mut outcome): (Vec<Arc<Event>>, Result<()>) = (Vec::new(), Ok(()));
         for post in posted {
             match &*lock(&post.answer) {
                 Answer::Sent(event) if !waited.iter().any(|other| Arc::ptr_eq(other, event)) => {
                     if let Err(error) = stream.wait_across(event) {
                         // Nothing else orders later uses after the copies.
                         let _ = event.synchronize();
-                        return Err(error);
+                        self.fail(&error);
+                        outcome = outcome.and(Err(error));
                     }
                     waited.push(Arc::clone(event));
                 }
                 _ => {}
             }
         }
-        Ok(())
+        outcome
     }
 
     /// Returns an event that no peer holds.
@@ -339,20 +363,21 @@ impl Hub {
 
     /// Waits for the numbers of all ranks in a round, and compares them.
     fn agree(&self, round: u64, rank: usize, digest: u64, by: Deadline, about: &str) -> Result<()> {
-        let mut state = self.lock();
+        let mut state = self.check(self.lock())?;
         let ranks = self.gpus.len();
-        state.rounds.entry(round).or_insert_with(|| vec![None; ranks])[rank] = Some(digest);
+        let new = || Round { digests: vec![None; ranks], left: 0 };
+        state.rounds.entry(round).or_insert_with(new).digests[rank] = Some(digest);
         self.changed.notify_all();
-        while let Some(missing) = state.rounds[&round].iter().position(Option::is_none) {
+        while let Some(missing) = state.rounds[&round].digests.iter().position(Option::is_none) {
+            let what = || format!("the check of rank {rank} that all ranks have one {about}");
+            state = self.wait(state, missing, by, what)?;
             state = self.check(state)?;
-            state =
-                self.wait(state, missing, by, || format!("the check of rank {rank} that all ranks have one {about}"))?;
         }
-        let others: Vec<usize> =
-            (0..ranks).filter(|&other| state.rounds[&round][other] != state.rounds[&round][0]).collect();
-        // Ranks leave no later round before all have come to it, so the one before was left by all.
-        if let Some(before) = round.checked_sub(1) {
-            state.rounds.remove(&before);
+        let Some(Round { digests, left }) = state.rounds.get_mut(&round) else { return Ok(()) };
+        let others: Vec<usize> = (0..ranks).filter(|&other| digests[other] != digests[0]).collect();
+        *left += 1;
+        if *left == ranks {
+            state.rounds.remove(&round);
         }
         drop(state);
         disagreement(about, &others)

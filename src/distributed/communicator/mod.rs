@@ -84,13 +84,13 @@ impl Communicator {
     ///
     /// The driver's error.
     pub fn local(gpus: &Arc<Gpus>) -> Result<Vec<Self>> {
-        let engines = local::engines(gpus)?.into_iter().enumerate();
-        Ok(engines.map(|(rank, engine)| Self::over(gpus.device(rank).clone(), Arc::new(engine))).collect())
+        let engines = local::engines(gpus)?.into_iter();
+        Ok(engines.map(|engine| Self::over(Arc::new(engine))).collect())
     }
 
     /// Makes a communicator over an engine, such as your own or a [`Trace`].
-    pub fn over(device: Device, engine: Arc<dyn Engine>) -> Self {
-        Self { device, engine, deadline: DEADLINE }
+    pub fn over(engine: Arc<dyn Engine>) -> Self {
+        Self { device: engine.device().clone(), engine, deadline: DEADLINE }
     }
 
     /// Gives each call, and each wait, so much time. It is 60 s otherwise.
@@ -189,7 +189,7 @@ impl Communicator {
         let ranks = self.ranks();
         let rows = src.shape().first().copied().unwrap_or(0);
         require!(
-            src.shape() == dst.shape() && rows.is_multiple_of(ranks),
+            src.shape() == dst.shape() && !src.shape().is_empty() && rows.is_multiple_of(ranks),
             Layout,
             "an all-to-all of shape {:?} into shape {:?} cannot be divided among {}; give equal shapes whose first axis is a \
              multiple of the ranks",
@@ -314,20 +314,19 @@ impl Communicator {
     /// driver's error.
     pub fn wait(&self, stream: &Stream) -> Result<()> {
         self.check_stream(stream)?;
+        self.wait_for_work(stream).inspect_err(|error| self.engine.abort(&error.to_string()))
+    }
+
+    fn wait_for_work(&self, stream: &Stream) -> Result<()> {
         let (done, by) = (Event::untimed(&self.device)?, Deadline::after(self.deadline));
         stream.record(&done)?;
         for round in 0_u32.. {
             if done.query()? {
                 break;
             }
-            if let Err(error) = self.engine.check() {
-                self.engine.abort(&error.to_string());
-                return Err(error);
-            }
+            self.engine.check()?;
             if by.has_passed() {
-                let error = by.error(format_args!("the work of rank {}", self.rank()));
-                self.engine.abort(&error.to_string());
-                return Err(error);
+                return Err(by.error(format_args!("the work of rank {}", self.rank())));
             }
             pause(round);
         }

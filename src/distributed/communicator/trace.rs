@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::engine::{Deadline, Engine, Message, Reduce};
+use crate::device::Device;
 use crate::error::{Result, refuse};
 use crate::stream::Stream;
 use crate::sync::{AtomicU64, Mutex, lock};
@@ -82,6 +83,10 @@ impl Trace {
 
 // SAFETY: the inner engine keeps the promises, and a call that fails here reaches nothing.
 unsafe impl Engine for Trace {
+    fn device(&self) -> &Device {
+        self.inner.device()
+    }
+
     fn rank(&self) -> usize {
         self.inner.rank()
     }

@@ -18,6 +18,9 @@ use crate::sync::{Mutex, lock};
 
 /// One rank that exchanges messages by NCCL.
 pub(super) struct Nccl {
+    device: Device,
+    /// Held from a call of NCCL until it has queued its work: NCCL refuses calls in between.
+    calling: Mutex<()>,
     members: Members,
     library: &'static Library,
     /// `None` once it was aborted. Held during each call, so that one thread at a time is in NCCL.
@@ -39,7 +42,15 @@ impl Nccl {
         let begun = Self::begin(device, &members).inspect_err(|error| members.tell_abort(&error.to_string()));
         let (library, live, event) = begun?;
         let (live, last) = (Mutex::new(Some(live)), Mutex::new((event, Duration::ZERO)));
-        let engine = Self { members, library, live, aborted: Mutex::default(), last };
+        let engine = Self {
+            device: device.clone(),
+            calling: Mutex::default(),
+            members,
+            library,
+            live,
+            aborted: Mutex::default(),
+            last,
+        };
         engine.settle("ncclCommInitRankConfig", SUCCESS, by).inspect_err(|error| engine.fail(error))?;
         Ok(engine)
     }
@@ -68,6 +79,7 @@ impl Nccl {
         by: Deadline,
         call: impl FnOnce(&Library, *mut Comm) -> Code,
     ) -> Result<()> {
+        let _calling = lock(&self.calling);
         self.check()?;
         let called = match &*lock(&self.live) {
             Some(live) => live.call(call),
@@ -213,6 +225,10 @@ fn pointer_mut(address: u64) -> *mut c_void {
 // SAFETY: NCCL's calls read and write their operands as work of the stream that they are given.
 // After a failure the communicator is aborted, which ends that work.
 unsafe impl Engine for Nccl {
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
     fn rank(&self) -> usize {
         self.members.rank()
     }

@@ -28,6 +28,6 @@ impl Communicator {
     /// make the call in time; else NCCL's error.
     pub fn nccl(device: &Device, members: Members) -> Result<Self> {
         let deadline = members.deadline();
-        Ok(Self::over(device.clone(), Arc::new(engine::Nccl::new(device, members)?)).with_deadline(deadline))
+        Ok(Self::over(Arc::new(engine::Nccl::new(device, members)?)).with_deadline(deadline))
     }
 }

@@ -119,8 +119,8 @@ impl ShardExchange {
     /// them, and checks that all ranks have the same plan.
     ///
     /// Packed elements travel in small pieces at the beginning and at the end, and in large ones
-    /// between, of at most 1 GiB in all. The buffers between take up to 0.8 of the bytes that the
-    /// rank sends and gets, and 4 GiB at most; [`ShardExchange::in_pieces`] takes less.
+    /// between. The buffers between take at most as many bytes as the rank sends and gets;
+    /// [`ShardExchange::in_pieces`] takes less.
     ///
     /// # Errors
     ///
@@ -150,7 +150,14 @@ impl ShardExchange {
             "the array is split among {}, and the communicator has {ranks}; split it into fewer parts",
             counted(plan.ranks(), "rank")
         );
+        // Before all ranks agree, so that a rank without memory leaves no other one behind.
+        let made = Self::made(communicator, plan, sizes);
+        let made = made.inspect_err(|error| communicator.engine().abort(&error.to_string()))?;
         communicator.agree("redistribution", &(plan, sizes))?;
+        Ok(made)
+    }
+
+    fn made(communicator: &Arc<Communicator>, plan: &Redistribution, sizes: Sizes) -> Result<Self> {
         let steps = Steps::new(plan, communicator, sizes)?;
         let [packed, sorted] = steps.buffers.map(|[even, odd]| communicator.device().alloc((even + odd) as usize));
         Ok(Self {
@@ -190,6 +197,11 @@ impl ShardExchange {
             // SAFETY: the layouts lie within the parts, as checked, and the result is borrowed
             // exclusively; `queue_across` orders the work after former uses.
             let queued = unsafe { self.queue(stream, from, to) };
+            if let Err(error) = &queued {
+                // Before the waits below; and a later launch must not meet a peer in the middle of
+                // this one.
+                self.communicator.engine().abort(&error.to_string());
+            }
             // After a failure too, so that no later use comes before what is queued.
             let joined = self.join(stream);
             std::mem::forget(unwound);

@@ -53,9 +53,8 @@ pub(super) enum Sizes {
     },
 }
 
-/// The bytes that travel at once are at least so many, all peers together, where a copy is cut.
-/// NCCL needs about 0.1 ms for each group of messages beside the time of its bytes, which is that
-/// of 32 MiB over a link of an H200 (`benches/record/2026-11-28-h200/nccl.md`).
+/// A copy is cut only where so many bytes travel at once, all peers together: in pieces of 32 MiB,
+/// NCCL was slow on an H200 (`benches/record/2026-11-28-h200/nccl.md`).
 const LEAST: u64 = 32 << 20;
 /// The most bytes that travel at once, all peers together, so that the buffers stay small.
 const MOST: u64 = 1 << 30;
@@ -126,7 +125,7 @@ pub(super) fn pieces(of: &Move, order: &[usize], width: usize, sizes: Sizes) -> 
 
 /// Returns the multiple at which pieces of about so many indices begin: so rows of the other side
 /// that are cut between elements begin at whole sectors.
-fn even(indices: usize) -> usize {
+fn boundary(indices: usize) -> usize {
     if indices < 256 { 1 } else { 64 }
 }
 
@@ -141,7 +140,7 @@ fn cut_in_parts(whole: &Piece, width: u64, parts: &[u64]) -> Vec<Piece> {
         begun += u128::from(*part);
         let end = match (extent as u128 * begun / all) as usize {
             end if end == extent => end,
-            end => end - end % even(extent / parts.len()),
+            end => end - end % boundary(extent / parts.len()),
         };
         if end > start {
             pieces.push(Piece { step: pieces.len(), ..whole.slice(axis, start..end, width) });
@@ -160,7 +159,7 @@ fn cut(piece: Piece, axis: usize, width: u64, limit: u64, pieces: &mut Vec<Piece
     };
     let of_one = piece.bytes / extent as u64;
     let step = (limit / of_one.max(1)).clamp(1, extent as u64) as usize;
-    let step = step - step % even(step);
+    let step = step - step % boundary(step);
     for start in (0..extent).step_by(step) {
         let part = piece.slice(axis, start..(start + step).min(extent), width);
         cut(part, axis + 1, width, limit, pieces);

@@ -64,7 +64,7 @@ fn every_call_of_an_engine_fails_in_turn() {
         let traced = ranks(2, call, AMPLE).into_iter().map(|of| {
             let trace = Trace::new(Arc::clone(of.engine()));
             let trace = if of.rank() == rank { trace.failing(call) } else { trace };
-            Communicator::over(of.device().clone(), Arc::new(trace)).with_deadline(AMPLE)
+            Communicator::over(Arc::new(trace)).with_deadline(AMPLE)
         });
         let outcomes = on_threads(traced.collect(), |of| conforms(of, 1));
         let Err(error) = &outcomes[rank] else { continue };
@@ -152,6 +152,45 @@ fn ranks_that_disagree_are_named() {
     }
 }
 
+/// A rank that fails between the two exchanges of a reduction ends it for all: else its next call
+/// would meet the peers in the middle of this one.
+#[test]
+fn a_reduction_that_one_rank_cannot_end_fails_on_all() {
+    let soft = host(2, 0, Checks::ALL);
+    let traces: Vec<_> =
+        soft.iter().map(|gpu| Arc::new(DriverTrace::new(Arc::clone(gpu) as Arc<dyn Driver>))).collect();
+    let gpus = Arc::new(Gpus::over(devices(&traces).unwrap()).unwrap());
+    let made = Communicator::local(&gpus).unwrap().into_iter().map(|of| of.with_deadline(AMPLE)).collect();
+    let errors = on_threads(made, |of| {
+        let (device, stream) = (of.device(), of.device().default_stream());
+        let (mine, mut sum) = (device.array(&[4], &[1.0_f32; 4])?, device.alloc_array(&[4])?);
+        if of.rank() == 0 {
+            traces[0].fail_method(warpstride::driver::trace::Method::Launch);
+        }
+        let first = of.all_reduce(&mine, &mut sum, Combine::Sum, stream);
+        if of.rank() == 0 {
+            traces[0].fail_nothing();
+        }
+        first.unwrap_err();
+        of.all_reduce(&mine, &mut sum, Combine::Sum, stream)
+    });
+    errors.into_iter().for_each(|error| assert_eq!(error.unwrap_err().kind(), ErrorKind::Peer));
+}
+
+/// Several threads of a rank may agree at once.
+#[test]
+fn agreements_of_several_threads_do_not_meet() {
+    for _ in 0..short_or_long(20, 200) {
+        let outcomes = on_threads(ranks(2, 0, AMPLE), |of| {
+            thread::scope(|threads| {
+                let other = threads.spawn(|| of.agree("number", &7));
+                of.agree("number", &7).and(other.join().expect("no panic"))
+            })
+        });
+        outcomes.into_iter().for_each(|outcome| outcome.unwrap());
+    }
+}
+
 #[test]
 fn an_abort_ends_the_waits_of_all_ranks() {
     let errors = on_threads(ranks(2, 0, AMPLE), |of| {
@@ -201,11 +240,13 @@ fn operands_that_do_not_fit_are_refused_before_a_peer_waits() {
     refused(all[0].send(array.view().t(), 1, stream), ErrorKind::Layout, "C order without gaps");
     let mut result = mine.alloc_array::<u8>(&[3, 2]).unwrap();
     refused(all[0].all_to_all(&array, &mut result, stream), ErrorKind::Layout, "[2, 3] into shape [3, 2]");
+    let (one, mut other_one) = (mine.array(&[], &[1_u8]).unwrap(), mine.alloc_array::<u8>(&[]).unwrap());
+    refused(all[0].all_to_all(&one, &mut other_one, stream), ErrorKind::Layout, "cannot be divided among 2 ranks");
     refused(all[0].all_reduce(&array, &mut result, Combine::Max, stream), ErrorKind::Layout, "give equal shapes");
     refused(all[0].wait(other.default_stream()), ErrorKind::InvalidArgument, "another device");
     // Nothing of it reached the engine.
     let trace = Arc::new(Trace::new(Arc::clone(all[0].engine())));
-    let traced = Communicator::over(mine.clone(), Arc::clone(&trace) as Arc<dyn Engine>);
+    let traced = Communicator::over(Arc::clone(&trace) as Arc<dyn Engine>);
     traced.send(array.view().t(), 1, stream).unwrap_err();
     assert_eq!(trace.calls(), []);
     trace.abort("the end");
