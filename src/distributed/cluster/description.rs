@@ -7,7 +7,7 @@ use crate::error::{Result, counted, require};
 /// Rank `r` is GPU `r % gpus_per_host` of host `r / gpus_per_host`.
 ///
 /// ```
-/// use warpstride::distributed::Cluster;
+/// use warpstride::distributed::cluster::Cluster;
 ///
 /// let cluster = Cluster::h100x8(64)?;
 /// assert_eq!((cluster.ranks(), cluster.host_of(13)), (512, 1));
