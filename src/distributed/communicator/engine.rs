@@ -50,7 +50,7 @@ pub struct Reduce {
     pub dtype: DType,
     /// How they become one.
     pub combine: Combine,
-    /// The rank that gets the result; all of them if there is none.
+    /// The rank that gets the result; `None` if all ranks do.
     pub root: Option<usize>,
 }
 
@@ -110,7 +110,7 @@ impl Deadline {
 /// - [`Engine::device`] returns the same device each time.
 /// - It reads and writes the bytes of the operands alone, as work of the stream: after all that was
 ///   queued there before the call, and before all that is queued there afterwards. This also holds
-///   after an error.
+///   after an error, unless [`Engine::may_still_run`] returns true then.
 pub unsafe trait Engine: fmt::Debug + Send + Sync {
     /// Returns the device whose memory and streams the operands are of.
     fn device(&self) -> &Device;
@@ -121,12 +121,14 @@ pub unsafe trait Engine: fmt::Debug + Send + Sync {
     /// Returns the number of ranks.
     fn ranks(&self) -> usize;
 
-    /// Queues messages, all at once. Messages from one rank to another arrive in their order.
+    /// Queues messages, all at once. Messages from one rank to another arrive in their order. Both
+    /// ranks give the same number of bytes, which engines need not compare: NCCL does not.
     ///
     /// # Errors
     ///
     /// `Deadline` if a peer does not make the call that belongs to it in time; `Peer` if one has
-    /// ended, was aborted or sends another number of bytes; else the driver's error.
+    /// ended or was aborted, or the engine finds that it sends another number of bytes; else the
+    /// driver's error.
     ///
     /// # Safety
     ///
@@ -196,6 +198,12 @@ pub unsafe trait Engine: fmt::Debug + Send + Sync {
     ///
     /// `Peer`, or the engine's error.
     fn check(&self) -> Result<(), Error>;
+
+    /// Returns whether work of a call that failed may still begin, because an abort did not end.
+    /// The memory of that call is then never freed.
+    fn may_still_run(&self) -> bool {
+        false
+    }
 
     /// Ends all operations of the engine, those that are queued too, and makes those of its peers
     /// end. It may be called on any thread, again, and during another call.

@@ -10,6 +10,7 @@ pub use trace::{Trace, TracedCall};
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::mem;
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
@@ -341,7 +342,16 @@ impl Communicator {
         work: impl FnOnce(Deadline) -> Result<()>,
     ) -> Result<()> {
         self.check_stream(stream)?;
-        queue_across(used.into_iter().map(|memory| (stream, memory)).collect(), || work(Deadline::after(self.deadline)))
+        let pairs = used.iter().map(|&memory| (stream, memory)).collect();
+        let queued = queue_across(pairs, || work(Deadline::after(self.deadline)));
+        queued.inspect_err(|_| self.keep_if_it_may_run(&used))
+    }
+
+    /// Keeps memory for good if work of a call that failed may still begin on it.
+    pub(super) fn keep_if_it_may_run(&self, used: &[&Shared<Allocation>]) {
+        if self.engine.may_still_run() {
+            used.iter().for_each(|&memory| mem::forget(memory.clone()));
+        }
     }
 
     /// Describes the bytes of an operand.

@@ -6,7 +6,7 @@ use super::engine::{Deadline, Engine, Message, Reduce};
 use crate::device::Device;
 use crate::error::{Result, refuse};
 use crate::stream::Stream;
-use crate::sync::{AtomicU64, Mutex, lock};
+use crate::sync::{Mutex, lock};
 
 /// Records the calls of an engine, and makes one of them fail before it reaches the engine: so
 /// tests show that every failure of a communicator is handled.
@@ -14,7 +14,8 @@ use crate::sync::{AtomicU64, Mutex, lock};
 pub struct Trace {
     inner: Arc<dyn Engine>,
     calls: Mutex<Vec<TracedCall>>,
-    fails: AtomicU64,
+    /// The number of the call that fails.
+    fails: Option<u64>,
 }
 
 /// A call of an engine.
@@ -53,13 +54,13 @@ pub enum TracedCall {
 impl Trace {
     /// Records the calls of an engine.
     pub fn new(inner: Arc<dyn Engine>) -> Self {
-        Self { inner, calls: Mutex::default(), fails: AtomicU64::new(u64::MAX) }
+        Self { inner, calls: Mutex::default(), fails: None }
     }
 
     /// Makes the call with this number fail, counted from 0. An abort cannot fail.
     #[must_use]
     pub fn failing(self, call: u64) -> Self {
-        Self { fails: AtomicU64::new(call), ..self }
+        Self { fails: Some(call), ..self }
     }
 
     /// Returns the calls so far.
@@ -71,7 +72,7 @@ impl Trace {
         let mut calls = lock(&self.calls);
         let number = calls.len() as u64;
         calls.push(call);
-        if number == self.fails.load(std::sync::atomic::Ordering::Relaxed) {
+        if self.fails == Some(number) {
             let why = format!("call {number} of rank {} was made to fail", self.rank());
             drop(calls);
             self.inner.abort(&why);
@@ -121,6 +122,10 @@ unsafe impl Engine for Trace {
     fn check(&self) -> Result<()> {
         self.note(TracedCall::Check)?;
         self.inner.check()
+    }
+
+    fn may_still_run(&self) -> bool {
+        self.inner.may_still_run()
     }
 
     fn abort(&self, why: &str) {

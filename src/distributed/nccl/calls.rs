@@ -74,12 +74,12 @@ impl Live {
 
     /// Ends all that the communicator does, and destroys it. It runs on a thread of its own,
     /// because aborts of NCCL are known to hang (NVIDIA/nccl#829): then the communicator is left
-    /// alone.
-    pub(super) fn abort(self) {
+    /// alone, and the result is false.
+    pub(super) fn abort(self) -> bool {
         self.release(|library, comm| {
             // SAFETY: the communicator is live, and not used from now on.
             unsafe { (library.functions.ncclCommAbort)(comm) }
-        });
+        })
     }
 
     /// Destroys a communicator that has nothing left to do.
@@ -90,17 +90,17 @@ impl Live {
         });
     }
 
-    fn release(self, release: fn(&Library, *mut Comm) -> Code) {
+    /// Returns whether it has ended.
+    fn release(self, release: fn(&Library, *mut Comm) -> Code) -> bool {
         if self.comm.is_null() {
-            return;
+            return true;
         }
         let (done, waited) = mpsc::channel();
         // Without a thread the communicator stays, which is all that can be done.
         let _ = thread::Builder::new().name("nccl release".into()).spawn(move || {
-            let _ = self.call(release);
-            let _ = done.send(());
+            let _ = done.send(self.call(release).is_ok());
         });
-        let _ = waited.recv_timeout(PATIENCE);
+        waited.recv_timeout(PATIENCE) == Ok(true)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::fmt;
 use std::ptr::{without_provenance, without_provenance_mut};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::calls::{Live, is_fine};
@@ -14,7 +15,7 @@ use crate::driver::DriverKind;
 use crate::element::DType;
 use crate::error::{Error, ErrorKind, Result, refuse, require};
 use crate::stream::{Event, Stream};
-use crate::sync::{Mutex, lock};
+use crate::sync::{AtomicBool, Mutex, lock};
 
 /// One rank that exchanges messages by NCCL.
 pub(super) struct Nccl {
@@ -25,6 +26,8 @@ pub(super) struct Nccl {
     library: &'static Library,
     /// `None` once it was aborted. Held during each call, so that one thread at a time is in NCCL.
     live: Mutex<Option<Live>>,
+    /// True once an abort did not end, so that NCCL may still queue the work of a call.
+    stuck: AtomicBool,
     /// Why it was aborted.
     aborted: Mutex<Option<String>>,
     /// Passed when the last call's work has run, with the time that call had.
@@ -45,6 +48,7 @@ impl Nccl {
         let engine = Self {
             device: device.clone(),
             calling: Mutex::default(),
+            stuck: AtomicBool::new(false),
             members,
             library,
             live,
@@ -158,7 +162,13 @@ impl Nccl {
     fn end(&self) {
         let mut live = lock(&self.live);
         if let Some(live) = live.take() {
-            live.abort();
+            self.abort_live(live);
+        }
+    }
+
+    fn abort_live(&self, live: Live) {
+        if !live.abort() {
+            self.stuck.store(true, Ordering::Release);
         }
     }
 }
@@ -223,7 +233,8 @@ fn pointer_mut(address: u64) -> *mut c_void {
 }
 
 // SAFETY: NCCL's calls read and write their operands as work of the stream that they are given.
-// After a failure the communicator is aborted, which ends that work.
+// After a failure the communicator is aborted, which ends that work, or `may_still_run` tells that
+// it did not.
 unsafe impl Engine for Nccl {
     fn device(&self) -> &Device {
         &self.device
@@ -320,6 +331,10 @@ unsafe impl Engine for Nccl {
         self.check_aborted()
     }
 
+    fn may_still_run(&self) -> bool {
+        self.stuck.load(Ordering::Acquire)
+    }
+
     fn abort(&self, why: &str) {
         let mut aborted = lock(&self.aborted);
         if aborted.is_some() {
@@ -333,7 +348,7 @@ unsafe impl Engine for Nccl {
         if let Ok(mut live) = self.live.try_lock()
             && let Some(live) = live.take()
         {
-            live.abort();
+            self.abort_live(live);
         }
     }
 }
@@ -348,7 +363,11 @@ impl Drop for Nccl {
         if !has_run {
             self.members.tell_abort("it dropped its communicator, whose work did not end");
         }
-        if has_run && self.is_finalized(&live) { live.destroy() } else { live.abort() }
+        if has_run && self.is_finalized(&live) {
+            live.destroy();
+        } else {
+            live.abort();
+        }
     }
 }
 

@@ -129,8 +129,8 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// `Unavailable` if there is none, and it says which were tried; `DriverTooOld` if it is older
-    /// than 2.18.
+    /// `Unavailable` if it finds no library, with the files that it tried; `DriverTooOld` if it is
+    /// older than 2.18.
     pub fn find() -> Result<&'static Self> {
         static FOUND: OnceLock<Result<Library>> = OnceLock::new();
         FOUND.get_or_init(search).as_ref().map_err(Clone::clone)

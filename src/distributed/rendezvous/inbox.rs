@@ -14,8 +14,7 @@ use crate::sync::lock;
 pub struct Lost {
     /// The rank of the process.
     pub rank: usize,
-    /// The end of a sentence that begins with the rank: how its connection ended, or the reason
-    /// that it gave.
+    /// A clause about how its connection ended, or the reason that it gave.
     pub reason: String,
 }
 

@@ -19,10 +19,10 @@ const LAST_WORD: Duration = Duration::from_secs(1);
 ///
 /// Every rank calls the same operations in the same order. Each of them waits for all ranks, and
 /// ends within a second after the [deadline](Rendezvous::with_deadline) of the rendezvous. Where a
-/// process dies, the system closes its connection, and every rank knows its name within
-/// milliseconds: operations fail, and [`Members::lost`] returns it. Rank 0 relays what the others
-/// say, so it keeps its members until the last operation of all. Dropping the members says
-/// goodbye, so that the rank is not lost; in a panic it tells the others that this rank aborts.
+/// process dies, the system closes its connection, and every rank learns its name: operations fail,
+/// and [`Members::lost`] returns it. Rank 0 relays what the others say, so it keeps its members
+/// until the last operation of all. Dropping the members says goodbye, so that the rank is not
+/// lost; in a panic it tells the others that this rank aborts.
 ///
 /// ```
 /// use std::thread;

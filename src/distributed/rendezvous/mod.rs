@@ -63,13 +63,13 @@ impl Rendezvous {
     /// Reads the rank, the number of ranks and the place from the variables of a launcher. The
     /// first of these whose rank is set counts:
     ///
-    /// | launcher | rank, ranks, local rank | address of rank 0 |
-    /// |---|---|---|
-    /// | any | `WARPSTRIDE_RANK`, `WARPSTRIDE_RANKS`, `WARPSTRIDE_LOCAL_RANK` | see below |
-    /// | `warpstride launch`, torchrun | `RANK`, `WORLD_SIZE`, `LOCAL_RANK` | `MASTER_ADDR`, `MASTER_PORT` |
-    /// | Open MPI | `OMPI_COMM_WORLD_RANK`, `OMPI_COMM_WORLD_SIZE`, `OMPI_COMM_WORLD_LOCAL_RANK` | the same |
-    /// | MPICH, Intel MPI | `PMI_RANK`, `PMI_SIZE`, `MPI_LOCALRANKID` | the same |
-    /// | Slurm | `SLURM_PROCID`, `SLURM_NTASKS`, `SLURM_LOCALID` | the same, or the first host of `SLURM_NODELIST` and a port by `SLURM_JOB_ID` |
+    /// | launcher | rank, ranks, local rank | address of rank 0 | |---|---|---| | any |
+    /// `WARPSTRIDE_RANK`, `WARPSTRIDE_RANKS`, `WARPSTRIDE_LOCAL_RANK` | see below | | `warpstride
+    /// launch`, torchrun | `RANK`, `WORLD_SIZE`, `LOCAL_RANK` | `MASTER_ADDR`, `MASTER_PORT` | |
+    /// Open MPI | `OMPI_COMM_WORLD_RANK`, `OMPI_COMM_WORLD_SIZE`, `OMPI_COMM_WORLD_LOCAL_RANK` |
+    /// the same | | MPICH, Intel MPI | `PMI_RANK`, `PMI_SIZE`, `MPI_LOCALRANKID` | the same | |
+    /// Slurm | `SLURM_PROCID`, `SLURM_NTASKS`, `SLURM_LOCALID` | the same, or the first host of
+    /// `SLURM_NODELIST` and a port by `SLURM_JOB_ID` |
     ///
     /// `WARPSTRIDE_FILE` (a path) or `WARPSTRIDE_ADDRESS` (`host:port`) take the place of the
     /// address. Where torchrun's own process listens at `MASTER_PORT`, rank 0 takes the next port.

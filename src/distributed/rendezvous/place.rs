@@ -53,7 +53,7 @@ impl Place {
     }
 
     /// The addresses at which rank 0 may be, with the number that it asks for. The error is the
-    /// clause about why there is none yet.
+    /// clause about why it is not known yet.
     pub(super) fn look_up(&self) -> Result<(Vec<SocketAddr>, u128), String> {
         match self {
             Self::Address(host, port) => {

@@ -76,10 +76,10 @@ struct Lanes {
     joined: [Event; 4],
 }
 
-/// The eighths of the multiprocessors that kernels have which pack and sort; another one has the
-/// copy of the rank to itself. Messages of NCCL are slower beside kernels that fill the memory, and
-/// wait for blocks that were begun before them, so they have the rest to themselves. More or fewer
-/// for the kernels was slower on an H200 (`benches/record/2026-11-28-h200/nccl.md`).
+/// The eighths of the multiprocessors for the kernels that pack and sort; one more is for the copy
+/// of the rank to itself. Messages of NCCL are slower beside kernels that fill the memory, and wait
+/// for blocks that were begun before them, so they have the rest to themselves. On an H200 other
+/// parts took from 0.5 % less to 4 % more (`benches/record/2026-11-28-h200/nccl.md`).
 const COPIES: u32 = 3;
 
 impl Lanes {
@@ -192,7 +192,8 @@ impl ShardExchange {
         let [packed, sorted] = &self.between;
         let used = [source.memory(), result.memory(), packed.memory(), sorted.memory()];
         let (from, to) = (source.memory().address(), result.memory().address());
-        queue_across(used.into_iter().map(|memory| (stream, memory)).collect(), || {
+        let pairs = used.into_iter().map(|memory| (stream, memory)).collect();
+        let queued = queue_across(pairs, || {
             let unwound = WaitOnUnwind(&self.lanes);
             // SAFETY: the layouts lie within the parts, as checked, and the result is borrowed
             // exclusively; `queue_across` orders the work after former uses.
@@ -209,7 +210,8 @@ impl ShardExchange {
                 wait_for_all(&self.lanes);
             }
             queued.and(joined)
-        })
+        });
+        queued.inspect_err(|_| self.communicator.keep_if_it_may_run(&used))
     }
 
     /// Queues all steps.

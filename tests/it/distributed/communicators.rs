@@ -4,11 +4,15 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use warpstride::distributed::{Combine, Communicator, Engine, Gpus, Redistribution, ShardExchange, Trace, TracedCall};
+use warpstride::alloc::DriverMemory;
+use warpstride::distributed::{
+    Combine, Communicator, Deadline, Engine, Gpus, Message, Redistribution, Reduce, ShardExchange, Trace, TracedCall,
+};
 use warpstride::driver::Driver;
 use warpstride::driver::trace::Trace as DriverTrace;
 use warpstride::interp::Checks;
-use warpstride::{ErrorKind, Result};
+use warpstride::stream::Stream;
+use warpstride::{Device, ErrorKind, Result};
 
 use super::{devices, gpus, host, split};
 use crate::communicators::conforms;
@@ -251,4 +255,66 @@ fn operands_that_do_not_fit_are_refused_before_a_peer_waits() {
     assert_eq!(trace.calls(), []);
     trace.abort("the end");
     assert_eq!(trace.calls(), [TracedCall::Abort("the end".into())]);
+}
+
+/// An engine whose abort did not end, as one of NCCL may: its work may begin at any time.
+#[derive(Debug)]
+struct Stuck(Arc<dyn Engine>, bool);
+
+// SAFETY: it queues nothing.
+unsafe impl Engine for Stuck {
+    fn device(&self) -> &Device {
+        self.0.device()
+    }
+
+    fn rank(&self) -> usize {
+        0
+    }
+
+    fn ranks(&self) -> usize {
+        1
+    }
+
+    unsafe fn exchange(&self, _: &[Message], _: &[Message], _: &Stream, by: Deadline) -> Result<()> {
+        Err(by.error("a message"))
+    }
+
+    unsafe fn reduce(&self, _: Reduce, _: &Stream, by: Deadline) -> Result<()> {
+        Err(by.error("a reduction"))
+    }
+
+    fn agree(&self, _: &str, _: u64, _: Deadline) -> Result<()> {
+        Ok(())
+    }
+
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn may_still_run(&self) -> bool {
+        self.1
+    }
+
+    fn abort(&self, _: &str) {}
+}
+
+#[test]
+fn memory_of_work_that_may_still_run_is_not_freed() {
+    for is_stuck in [false, true] {
+        let soft = host(1, 0, Checks::ALL);
+        let trace = Arc::new(DriverTrace::new(Arc::clone(&soft[0]) as Arc<dyn Driver>));
+        let device = Device::with_allocator(Arc::clone(&trace) as Arc<dyn Driver>, |driver| {
+            Ok(Arc::new(DriverMemory::new(driver)))
+        })
+        .unwrap();
+        let gpus = Arc::new(Gpus::over(vec![device.clone()]).unwrap());
+        let local = Communicator::local(&gpus).unwrap().remove(0);
+        let communicator = Communicator::over(Arc::new(Stuck(Arc::clone(local.engine()), is_stuck)));
+        let before = device.driver().memory().unwrap();
+        let mut array = device.alloc_array::<f32>(&[1 << 10]).unwrap();
+        communicator.receive(&mut array, 0, device.default_stream()).unwrap_err();
+        drop(array);
+        device.synchronize().unwrap();
+        assert_eq!(device.driver().memory().unwrap() == before, !is_stuck);
+    }
 }
