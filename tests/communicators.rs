@@ -6,9 +6,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use warpstride::distributed::{Combine, Communicator, Redistribution, Shard, ShardExchange, Split};
+use warpstride::device::Device;
+use warpstride::distributed::{
+    Combine, Communicator, Deadline, Engine, Message, Redistribution, Reduce, Shard, ShardExchange, Split,
+};
 use warpstride::element::{Element, Number};
 use warpstride::layout::Layout;
+use warpstride::stream::Stream;
 use warpstride::{Result, ops};
 
 /// Runs every operation and compares the results. Each rank calls it with the same `rounds`.
@@ -28,6 +32,64 @@ pub(crate) fn conforms(communicator: &Arc<Communicator>, rounds: u64) -> Result<
         drawn.redistributes::<f32>(communicator)?;
     }
     communicator.agree("the number of rounds", &rounds)
+}
+
+/// An engine without windows, as one between hosts: redistributions go by messages.
+#[derive(Debug)]
+pub(crate) struct ByMessages(pub(crate) Arc<dyn Engine>);
+
+impl ByMessages {
+    /// Hides the windows of a communicator's engine.
+    pub(crate) fn over(communicator: &Communicator) -> Communicator {
+        let hidden = Communicator::over(Arc::new(Self(Arc::clone(communicator.engine()))));
+        hidden.with_deadline(communicator.deadline())
+    }
+}
+
+// SAFETY: the inner engine keeps the promises.
+unsafe impl Engine for ByMessages {
+    fn device(&self) -> &Device {
+        self.0.device()
+    }
+
+    fn rank(&self) -> usize {
+        self.0.rank()
+    }
+
+    fn ranks(&self) -> usize {
+        self.0.ranks()
+    }
+
+    unsafe fn exchange(&self, sends: &[Message], receives: &[Message], stream: &Stream, by: Deadline) -> Result<()> {
+        // SAFETY: as the caller promises.
+        unsafe { self.0.exchange(sends, receives, stream, by) }
+    }
+
+    unsafe fn broadcast(&self, address: u64, bytes: u64, root: usize, stream: &Stream, by: Deadline) -> Result<()> {
+        // SAFETY: as the caller promises.
+        unsafe { self.0.broadcast(address, bytes, root, stream, by) }
+    }
+
+    unsafe fn reduce(&self, reduce: Reduce, stream: &Stream, by: Deadline) -> Result<()> {
+        // SAFETY: as the caller promises.
+        unsafe { self.0.reduce(reduce, stream, by) }
+    }
+
+    fn agree(&self, about: &str, digest: u64, by: Deadline) -> Result<()> {
+        self.0.agree(about, digest, by)
+    }
+
+    fn check(&self) -> Result<()> {
+        self.0.check()
+    }
+
+    fn may_still_run(&self) -> bool {
+        self.0.may_still_run()
+    }
+
+    fn abort(&self, why: &str) {
+        self.0.abort(why);
+    }
 }
 
 /// Elements that no other rank and place has.

@@ -6,9 +6,10 @@
 //! nothing is packed and each byte crosses a link once. A [`Distributed`] array holds the parts.
 //!
 //! A [`Communicator`] is one rank of several, each with a thread or a process of its own, that send
-//! messages to each other. A [`ShardExchange`] redistributes an array by them, of which each rank
-//! has its [`Shard`]. Several processes find each other by a [`Rendezvous`], and its [`Members`]
-//! stay together.
+//! messages to each other. A [`ShardExchange`] redistributes an array among them, of which each
+//! rank has its [`Shard`]: through a [`Window`] of each rank's memory where they share a host, else
+//! by messages. Several processes find each other by a [`Rendezvous`], and its [`Members`] stay
+//! together.
 //!
 //! [`cluster`] predicts redistributions over several hosts.
 
@@ -29,7 +30,7 @@ mod split;
 mod together;
 
 pub use array::Distributed;
-pub use communicator::{Aborter, Combine, Communicator, Deadline, Engine, Message, Reduce, Trace, TracedCall};
+pub use communicator::{Aborter, Combine, Communicator, Deadline, Engine, Message, Reduce, Trace, TracedCall, Window};
 pub use exchange::Exchange;
 pub use gpus::Gpus;
 pub use links::{Links, ring, time_exchange, time_push};

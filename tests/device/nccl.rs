@@ -10,7 +10,7 @@ use warpstride::device::{Backend, Device};
 use warpstride::distributed::{Communicator, NcclLibrary, Rendezvous};
 
 use crate::backend::{Setup, cases};
-use crate::communicators::conforms;
+use crate::communicators::{ByMessages, conforms};
 use crate::long::short_or_long;
 
 cases! {
@@ -49,14 +49,20 @@ fn rank() {
     let meeting = Rendezvous::file(words[2], rank, ranks).unwrap().with_deadline(Duration::from_secs(120));
     let device = Device::open(Backend::Cuda(rank as u32)).unwrap();
     let communicator = Arc::new(Communicator::nccl(&device, meeting.meet().unwrap()).unwrap());
-    conforms(&communicator, short_or_long(20, 200)).unwrap();
+    for of in [Arc::new(ByMessages::over(&communicator)), communicator] {
+        conforms(&of, short_or_long(20, 200)).unwrap();
+    }
 }
 
 fn threads_conform_by_shared_memory(_: &Setup) {
     let ranks = Communicator::local(&crate::peers::all(false)).unwrap();
     std::thread::scope(|threads| {
         for communicator in ranks {
-            threads.spawn(|| conforms(&Arc::new(communicator), short_or_long(20, 200)).unwrap());
+            threads.spawn(|| {
+                for of in [ByMessages::over(&communicator), communicator] {
+                    conforms(&Arc::new(of), short_or_long(20, 200)).unwrap();
+                }
+            });
         }
     });
 }

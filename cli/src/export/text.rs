@@ -139,7 +139,7 @@ pub(crate) fn record(run: &Run, record: &Record) -> String {
     let (op, shape, device) = (&subject.op, &subject.shape, &run.device.name);
     let kernel = match (&record.kernel, &subject.spread) {
         (Some(kernel), _) => kernel,
-        (None, Some(spread)) if spread.engine.is_some() => "kernels before and after messages",
+        (None, Some(spread)) if spread.engine.is_some() => "a process for each GPU",
         (None, Some(_)) => "a kernel for each copy",
         (None, None) => "nothing to launch",
     };

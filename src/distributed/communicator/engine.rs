@@ -37,6 +37,16 @@ named! {
     }
 }
 
+/// Memory of all ranks that kernels of each rank can write. It lives as long as the engines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Window {
+    /// The addresses of the ranks' memory, as the device of this rank has them. Each is aligned to
+    /// 256 bytes.
+    pub addresses: Vec<u64>,
+    /// The bytes at each address.
+    pub bytes: u64,
+}
+
 /// A reduction over all ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reduce {
@@ -108,6 +118,9 @@ impl Deadline {
 /// An implementation promises, to callers that keep their side of the contract:
 ///
 /// - [`Engine::device`] returns the same device each time.
+/// - The memory of a [`Window`] is that of no other allocation, and stays until the work of all
+///   ranks on it has ended.
+/// - Work behind an [`Engine::meet`] runs as that says.
 /// - It reads and writes the bytes of the operands alone, as work of the stream: after all that was
 ///   queued there before the call, and before all that is queued there afterwards. This also holds
 ///   after an error, unless [`Engine::may_still_run`] returns true then.
@@ -182,6 +195,32 @@ pub unsafe trait Engine: fmt::Debug + Send + Sync {
     ///   device, aligned for their type, and stay there until later work of the stream.
     /// - They are the same elements or do not overlap.
     unsafe fn reduce(&self, reduce: Reduce, stream: &Stream, by: Deadline) -> Result<(), Error>;
+
+    /// Returns memory of all ranks, of which each has `bytes` bytes or more, in which kernels store
+    /// what peers get: so nothing is packed. All ranks ask for the same number of bytes, as long as
+    /// they live, and get the same window again where it has as many. `None` if some ranks do not
+    /// reach each other's memory, as those of two hosts.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::exchange`]; else the error of an allocation.
+    fn window(&self, _bytes: u64, _by: Deadline) -> Result<Option<Window>, Error> {
+        Ok(None)
+    }
+
+    /// Lets later work of the stream begin once all ranks have come so far: after all that each of
+    /// them had queued on its stream before it made the same call. It is for ranks that have a
+    /// [`Window`], and orders their use of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::exchange`].
+    fn meet(&self, stream: &Stream, by: Deadline) -> Result<(), Error> {
+        let others = (0..self.ranks()).filter(|&peer| peer != self.rank());
+        let empty: Vec<Message> = others.map(|peer| Message { peer, address: 0, bytes: 0 }).collect();
+        // SAFETY: messages of 0 bytes use no memory.
+        unsafe { self.exchange(&empty, &empty, stream, by) }
+    }
 
     /// Checks that all ranks give the same number: a digest of a shape or of a plan. It waits on
     /// the host for all ranks, and for nothing on the device.

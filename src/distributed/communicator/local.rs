@@ -8,11 +8,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Condvar};
 
-use super::engine::{Deadline, Engine, Message, Reduce};
+use super::engine::{Deadline, Engine, Message, Reduce, Window};
+use super::windows::Windows;
 use super::{disagreement, peer_error, reduce};
 use crate::device::Device;
 use crate::distributed::Gpus;
 use crate::error::{Error, Result, counted, require};
+use crate::memory::DeviceBuffer;
 use crate::stream::{Event, Stream};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, lock};
 
@@ -23,6 +25,8 @@ pub(super) struct Local {
     hub: Arc<Hub>,
     /// The number of calls of `agree`.
     agreed: AtomicU64,
+    /// The number of windows that it has opened.
+    opened: Mutex<usize>,
     /// Events of earlier exchanges, which are recorded again once no peer holds them.
     events: Mutex<Vec<Arc<Event>>>,
 }
@@ -45,6 +49,7 @@ struct State {
     rounds: BTreeMap<u64, Round>,
     /// The posts of the ranks that receive, by receiver and sender, in their order.
     posts: Vec<Vec<VecDeque<Arc<Post>>>>,
+    windows: Windows,
 }
 
 /// A call of `agree`.
@@ -80,11 +85,13 @@ enum Answer {
 pub(super) fn engines(gpus: &Arc<Gpus>) -> Result<Vec<Local>> {
     let ranks = gpus.len();
     let posts = (0..ranks).map(|_| vec![VecDeque::new(); ranks]).collect();
-    let state = Mutex::new(State { aborted: None, ended: vec![false; ranks], rounds: BTreeMap::new(), posts });
+    let (ended, rounds, windows) = (vec![false; ranks], BTreeMap::new(), Windows::default());
+    let state = Mutex::new(State { aborted: None, ended, rounds, posts, windows });
     let hub = Arc::new(Hub { gpus: Arc::clone(gpus), state, changed: Condvar::new() });
     let engine = |rank| {
         let device = hub.gpus.device(rank).clone();
-        Local { rank, device, hub: Arc::clone(&hub), agreed: AtomicU64::new(0), events: Mutex::default() }
+        let (agreed, opened, events) = (AtomicU64::new(0), Mutex::default(), Mutex::default());
+        Local { rank, device, hub: Arc::clone(&hub), agreed, opened, events }
     };
     Ok((0..ranks).map(engine).collect())
 }
@@ -134,6 +141,18 @@ unsafe impl Engine for Local {
         let reduced = unsafe { reduce::by_exchange(self, &self.device, reduce, stream, by) };
         // Peers that wait for this rank's part must not get that of a later call.
         reduced.inspect_err(|error| self.fail(error))
+    }
+
+    fn window(&self, bytes: u64, by: Deadline) -> Result<Option<Window>> {
+        let mut opened = lock(&self.opened);
+        let known = self.hub.check(self.hub.lock())?.windows.known(bytes, *opened);
+        if known.is_some() {
+            return Ok(known);
+        }
+        let made = self.device.alloc::<u8>(bytes as usize);
+        let window = made.and_then(|mine| self.hub.open(*opened, self.rank, (bytes, mine), by));
+        *opened += 1;
+        window.map(Some).inspect_err(|error| self.fail(error))
     }
 
     fn agree(&self, about: &str, digest: u64, by: Deadline) -> Result<()> {
@@ -381,6 +400,23 @@ impl Hub {
         }
         drop(state);
         disagreement(about, &others)
+    }
+
+    /// Brings a rank's memory for the window with a number, and waits for that of the others.
+    fn open(&self, number: usize, rank: usize, mine: (u64, DeviceBuffer<u8>), by: Deadline) -> Result<Window> {
+        let mut state = self.check(self.lock())?;
+        state.windows.bring(number, (rank, self.gpus.len()), mine)?;
+        self.changed.notify_all();
+        loop {
+            match state.windows.opened(number) {
+                Ok(window) => return Ok(window),
+                Err(missing) => {
+                    let what = || format!("the window of rank {rank}");
+                    state = self.wait(state, missing, by, what)?;
+                    state = self.check(state)?;
+                }
+            }
+        }
     }
 
     /// Refuses to go on after an abort.

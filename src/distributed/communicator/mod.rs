@@ -4,8 +4,9 @@ mod engine;
 mod local;
 mod reduce;
 mod trace;
+mod windows;
 
-pub use engine::{Combine, Deadline, Engine, Message, Reduce};
+pub use engine::{Combine, Deadline, Engine, Message, Reduce, Window};
 pub use trace::{Trace, TracedCall};
 
 use std::fmt;
@@ -21,6 +22,7 @@ use crate::device::Device;
 use crate::element::{Element, Number};
 use crate::error::{Error, ErrorKind, Result, counted, require};
 use crate::stream::{Event, Stream};
+use crate::sync::{Mutex, MutexGuard, lock};
 use crate::view::{View, ViewMut};
 
 /// The time within which an operation ends where no other is given.
@@ -61,6 +63,9 @@ pub struct Communicator {
     device: Device,
     engine: Arc<dyn Engine>,
     deadline: Duration,
+    /// Held while a redistribution is queued: its calls of the engine belong together, and its
+    /// window may be that of another one.
+    launching: Mutex<()>,
 }
 
 /// Aborts a communicator from any thread.
@@ -91,7 +96,7 @@ impl Communicator {
 
     /// Makes a communicator over an engine, such as your own or a [`Trace`].
     pub fn over(engine: Arc<dyn Engine>) -> Self {
-        Self { device: engine.device().clone(), engine, deadline: DEADLINE }
+        Self { device: engine.device().clone(), engine, deadline: DEADLINE, launching: Mutex::default() }
     }
 
     /// Gives each call, and each wait, so much time. It is 60 s otherwise.
@@ -354,6 +359,11 @@ impl Communicator {
         }
     }
 
+    /// Waits until no other thread queues a redistribution.
+    pub(super) fn launching(&self) -> MutexGuard<'_, ()> {
+        lock(&self.launching)
+    }
+
     /// Describes the bytes of an operand.
     fn message(&self, operand: &Operand<'_>, peer: usize) -> Result<Message> {
         self.check_rank(peer)?;
@@ -428,8 +438,14 @@ pub(super) fn pause(round: u32) {
 
 /// Returns the error of a rank that was lost or aborted.
 pub(super) fn peer_error(why: impl fmt::Display) -> Error {
-    Error::new(ErrorKind::Peer, format!("{why}; make a new communicator"))
+    let why = why.to_string();
+    // The words of another rank's error may end with the advice.
+    let why = why.strip_suffix(ADVICE).unwrap_or(&why);
+    Error::new(ErrorKind::Peer, format!("{why}{ADVICE}"))
 }
+
+/// The last words of an error of ranks.
+const ADVICE: &str = "; make a new communicator";
 
 /// Refuses values of ranks that are not those of rank 0.
 fn disagreement(about: &str, others: &[usize]) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::engine::{Deadline, Engine, Message, Reduce};
+use super::engine::{Deadline, Engine, Message, Reduce, Window};
 use crate::device::Device;
 use crate::error::{Result, refuse};
 use crate::stream::Stream;
@@ -38,6 +38,13 @@ pub enum TracedCall {
     },
     /// [`Engine::reduce`].
     Reduce(Reduce),
+    /// [`Engine::window`].
+    Window {
+        /// The number of bytes of each rank.
+        bytes: u64,
+    },
+    /// [`Engine::meet`].
+    Meet,
     /// [`Engine::agree`].
     Agree {
         /// The subject, as an error names it.
@@ -112,6 +119,16 @@ unsafe impl Engine for Trace {
         self.note(TracedCall::Reduce(reduce))?;
         // SAFETY: as the caller promises.
         unsafe { self.inner.reduce(reduce, stream, by) }
+    }
+
+    fn window(&self, bytes: u64, by: Deadline) -> Result<Option<Window>> {
+        self.note(TracedCall::Window { bytes })?;
+        self.inner.window(bytes, by)
+    }
+
+    fn meet(&self, stream: &Stream, by: Deadline) -> Result<()> {
+        self.note(TracedCall::Meet)?;
+        self.inner.meet(stream, by)
     }
 
     fn agree(&self, about: &str, digest: u64, by: Deadline) -> Result<()> {

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use super::calls::{Live, is_fine};
 use super::library::{Code, Comm, IN_PROGRESS, Library, REMOTE_ERROR, SUCCESS, UniqueId};
+use super::windows::{MOST_RANKS, OFFER, Offer, Offered, Windows};
 use crate::device::Device;
 use crate::distributed::communicator::{pause, peer_error};
-use crate::distributed::{Combine, Deadline, Engine, Members, Message, Reduce};
+use crate::distributed::{Combine, Deadline, Engine, Members, Message, Reduce, Window};
 use crate::driver::DriverKind;
 use crate::element::DType;
 use crate::error::{Error, ErrorKind, Result, refuse, require};
@@ -32,6 +33,7 @@ pub(super) struct Nccl {
     aborted: Mutex<Option<String>>,
     /// Passed when the last call's work has run, with the time that call had.
     last: Mutex<(Event, Duration)>,
+    windows: Windows,
 }
 
 /// The time in which a communicator that has nothing left to do ends.
@@ -54,6 +56,7 @@ impl Nccl {
             live,
             aborted: Mutex::default(),
             last,
+            windows: Windows::default(),
         };
         engine.settle("ncclCommInitRankConfig", SUCCESS, by).inspect_err(|error| engine.fail(error))?;
         Ok(engine)
@@ -309,9 +312,28 @@ unsafe impl Engine for Nccl {
         })
     }
 
-    fn agree(&self, about: &str, digest: u64, _by: Deadline) -> Result<()> {
+    fn window(&self, bytes: u64, by: Deadline) -> Result<Option<Window>> {
         self.check()?;
-        self.members.agree(about, digest).inspect_err(|error| self.fail(error))
+        if self.library.needs_no_gpu || !(2..=MOST_RANKS).contains(&self.ranks()) {
+            return Ok(None);
+        }
+        match self.windows.known(bytes) {
+            Ok(known) => Ok(known),
+            Err(()) => self.open_window(bytes, by).inspect_err(|error| self.fail(error)),
+        }
+    }
+
+    fn meet(&self, stream: &Stream, _by: Deadline) -> Result<()> {
+        self.check()?;
+        let Some(meeting) = self.windows.meeting() else {
+            refuse!(InvalidArgument, "the ranks meet by the memory of a window, and have none; open one first");
+        };
+        meeting.meet(stream, || self.check_aborted()).inspect_err(|error| self.fail(error))
+    }
+
+    fn agree(&self, about: &str, digest: u64, by: Deadline) -> Result<()> {
+        self.check()?;
+        self.members.agree_within(by.left(), about, digest).inspect_err(|error| self.fail(error))
     }
 
     fn check(&self) -> Result<()> {
@@ -342,6 +364,9 @@ unsafe impl Engine for Nccl {
         }
         *aborted = Some(why.to_owned());
         drop(aborted);
+        if let Some(meeting) = self.windows.meeting() {
+            meeting.release_beside();
+        }
         self.members.tell_abort(why);
         // A thread that has the lock checks for an abort next, and ends the communicator itself.
         // The lock is held meanwhile, as in `end`.
@@ -359,8 +384,11 @@ impl Drop for Nccl {
         let live = lock(&self.live).take();
         let Some(live) = live else { return };
         let (event, given) = &*lock(&self.last);
-        let has_run = self.holds_within(*given, || event.query() != Ok(false));
-        if !has_run {
+        let has_left = || self.windows.meeting().is_none_or(|meeting| meeting.has_ended());
+        let has_run = self.holds_within(*given, || event.query() != Ok(false) && has_left());
+        if has_run {
+            self.close_windows();
+        } else {
             self.members.tell_abort("it dropped its communicator, whose work did not end");
         }
         if has_run && self.is_finalized(&live) {
@@ -372,6 +400,77 @@ impl Drop for Nccl {
 }
 
 impl Nccl {
+    /// Opens a window with all ranks; `None` if some do not reach each other's memory.
+    fn open_window(&self, bytes: u64, by: Deadline) -> Result<Option<Window>> {
+        let offered = Offered::new(&self.device, bytes);
+        let offer = offered.as_ref().map_or_else(Offer::none, Offered::offer);
+        let told = self.gather(offer.to_bytes(), by)?;
+        let offers: Vec<Offer> = told.iter().map(Offer::of_bytes).collect();
+        let opened = match &offered {
+            Some(offered) if Offer::are_of_one_host(&offers) => {
+                Offer::check_bytes(&offers)?;
+                offered.open(&offers, self.rank())
+            }
+            _ => None,
+        };
+        let all_are_open = self.gather([u8::from(opened.is_some()); OFFER], by)?.iter().all(|told| told[0] == 1);
+        if all_are_open {
+            return self.windows.remember(&self.device, opened);
+        }
+        if let Some(opened) = opened {
+            opened.close();
+        }
+        // All ranks have closed what they had opened once they have all come here.
+        self.gather([0; OFFER], by)?;
+        if let Some(offered) = &offered {
+            // SAFETY: no rank has it open any more, and none has used it.
+            unsafe { offered.free() };
+        }
+        self.windows.remember(&self.device, None)
+    }
+
+    /// Returns the bytes that each rank gives, and waits for them.
+    fn gather(&self, mine: [u8; OFFER], by: Deadline) -> Result<Vec<[u8; OFFER]>> {
+        let (rank, ranks) = (self.rank(), self.ranks());
+        let stream = self.device.stream()?;
+        let all = self.device.array(&[ranks, OFFER], &mine.repeat(ranks))?;
+        let at = |peer: usize| Message {
+            peer,
+            address: all.buffer().memory().address() + (peer * OFFER) as u64,
+            bytes: OFFER as u64,
+        };
+        let peers = || (0..ranks).filter(|&peer| peer != rank);
+        let sends: Vec<Message> = peers().map(|peer| Message { peer, ..at(rank) }).collect();
+        let receives: Vec<Message> = peers().map(at).collect();
+        // SAFETY: the array has room for each rank's bytes, and no other work uses it: it was
+        // filled before, and the wait below comes before it is read or freed.
+        let sent = unsafe { self.exchange(&sends, &receives, &stream, by) };
+        let arrived = sent.and_then(|()| {
+            let event = Event::untimed(&self.device)?;
+            stream.record(&event)?;
+            let in_time = self.holds_within(by.left(), || event.query() != Ok(false));
+            self.check()?;
+            if in_time { Ok(()) } else { Err(by.error(format_args!("the opening of a window by rank {rank}"))) }
+        });
+        if let Err(error) = arrived {
+            self.fail(&error);
+            // Aborted work may still use it.
+            std::mem::forget(all);
+            return Err(error);
+        }
+        let bytes = all.to_vec()?;
+        Ok(bytes.chunks_exact(OFFER).map(|told| std::array::from_fn(|at| told[at])).collect())
+    }
+
+    /// Unmaps the windows, and frees this rank's memory once all ranks have done so. A rank that
+    /// does not come in time may still have it mapped, and then it is never freed.
+    fn close_windows(&self) {
+        if self.windows.close() && self.members.barrier_within(ENDING).is_ok() {
+            // SAFETY: all ranks have closed their windows before the barrier.
+            unsafe { self.windows.free() };
+        }
+    }
+
     /// Waits until NCCL has nothing left to do.
     fn is_finalized(&self, live: &Live) -> bool {
         // SAFETY: the communicator is live, and only destroyed or aborted afterwards.

@@ -3,6 +3,7 @@
 mod calls;
 mod engine;
 mod library;
+mod windows;
 
 pub use library::Library as NcclLibrary;
 

@@ -126,7 +126,7 @@ impl Members {
             "a broadcast has at most {MOST} bytes, and these are {}; send less",
             counted(payload.len(), "byte")
         );
-        self.call(&Call::Broadcast(payload.to_vec()))
+        self.call(&Call::Broadcast(payload.to_vec()), self.deadline)
     }
 
     /// Fails on every rank if the digests of some ranks differ from that of rank 0. `about` is the
@@ -137,14 +137,7 @@ impl Members {
     /// `InvalidArgument` if `about` has more than 256 bytes; `Peer` if digests differ, or a rank is
     /// lost, has left or calls another operation; `Deadline` if a rank does not call it in time.
     pub fn agree(&self, about: &str, digest: u64) -> Result<()> {
-        require!(
-            about.len() <= super::LONGEST_NAME,
-            InvalidArgument,
-            "an agreement is about a name of at most {}, and this has {}; name it in a word",
-            counted(super::LONGEST_NAME, "byte"),
-            about.len()
-        );
-        self.call(&Call::Agree { digest, about: about.into() }).map(drop)
+        self.agree_within(self.deadline, about, digest)
     }
 
     /// Waits until every rank has called this.
@@ -154,7 +147,24 @@ impl Members {
     /// `Peer` if a rank is lost, has left or calls another operation; `Deadline` if a rank does not
     /// call it in time.
     pub fn barrier(&self) -> Result<()> {
-        self.call(&Call::Barrier).map(drop)
+        self.barrier_within(self.deadline)
+    }
+
+    /// As [`Members::agree`], with a time of its own.
+    pub(in crate::distributed) fn agree_within(&self, time: Duration, about: &str, digest: u64) -> Result<()> {
+        require!(
+            about.len() <= super::LONGEST_NAME,
+            InvalidArgument,
+            "an agreement is about a name of at most {}, and this has {}; name it in a word",
+            counted(super::LONGEST_NAME, "byte"),
+            about.len()
+        );
+        self.call(&Call::Agree { digest, about: about.into() }, time).map(drop)
+    }
+
+    /// As [`Members::barrier`], with a time of its own.
+    pub(in crate::distributed) fn barrier_within(&self, time: Duration) -> Result<()> {
+        self.call(&Call::Barrier, time).map(drop)
     }
 
     /// Returns the first process that died, or said that it aborts. This never waits.
@@ -172,7 +182,7 @@ impl Members {
         }
     }
 
-    fn call(&self, call: &Call) -> Result<Vec<u8>> {
+    fn call(&self, call: &Call, time: Duration) -> Result<Vec<u8>> {
         let mut last = lock(&self.number);
         self.inbox.check(call)?;
         *last += 1;
@@ -184,7 +194,7 @@ impl Members {
             Link::Hub(hub) => hub.enter(number, call.clone()),
             Link::Spoke(spoke) => spoke.enter(number, call.clone()),
         }
-        self.inbox.answer(number, call, self.deadline + LAST_WORD)
+        self.inbox.answer(number, call, time + LAST_WORD)
     }
 }
 

@@ -4,22 +4,22 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Shard;
-use super::pieces::Sizes;
-use super::steps::{Step, Steps};
+use super::messages::Messages;
+use super::way::{WaitOnUnwind, Way};
+use super::windowed::Windowed;
 use crate::context::queue_across;
-use crate::distributed::{Communicator, Deadline, Message, Redistribution, Split};
-use crate::driver::Multiprocessors;
+use crate::distributed::{Communicator, Deadline, Redistribution, Split};
 use crate::element::Element;
-use crate::error::{ErrorKind, Result, counted, require};
-use crate::memory::DeviceBuffer;
-use crate::stream::{Event, Stream};
-use crate::sync::{Mutex, lock};
+use crate::error::{Result, counted, require};
 
-/// One rank's part of a [`Redistribution`] that messages of a [`Communicator`] make, ready to be
+/// One rank's part of a [`Redistribution`] that the ranks of a [`Communicator`] make, ready to be
 /// launched. Each rank makes one for the same plan, and launches it as often as the others.
 ///
-/// Elements that do not lie side by side are packed before they travel, and sorted where they
-/// arrive, in pieces: while one travels, the next one is packed.
+/// Where all ranks reach each other's memory, as over the links of one host, kernels store into a
+/// [`Window`](super::super::Window) of each peer, and others sort there what has arrived. Else
+/// elements travel as messages: those that do not lie side by side are packed before they travel,
+/// and sorted where they arrive. Both go in pieces, one of which travels while the one before it is
+/// sorted.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -53,74 +53,16 @@ use crate::sync::{Mutex, lock};
 pub struct ShardExchange {
     communicator: Arc<Communicator>,
     plan: Redistribution,
-    steps: Steps,
-    /// For what is packed and what is sorted. Each has two halves, of which a step uses one.
-    between: [DeviceBuffer<u8>; 2],
-    lanes: Lanes,
-    /// Held while work is queued, which uses the lanes.
-    queueing: Mutex<()>,
-}
-
-/// The streams of an exchange, with the events that order them.
-struct Lanes {
-    pack: Stream,
-    travel: Stream,
-    sort: Stream,
-    own: Stream,
-    ready: Event,
-    /// For each half of the buffers.
-    packed: [Event; 2],
-    travelled: [Event; 2],
-    sorted: [Event; 2],
-    /// For each stream.
-    joined: [Event; 4],
-}
-
-/// The eighths of the multiprocessors for the kernels that pack and sort; one more is for the copy
-/// of the rank to itself. Messages of NCCL are slower beside kernels that fill the memory, and wait
-/// for blocks that were begun before them, so they have the rest to themselves. On an H200 other
-/// parts took from 0.5 % less to 4 % more (`benches/record/2026-11-28-h200/nccl.md`).
-const COPIES: u32 = 3;
-
-impl Lanes {
-    fn new(communicator: &Communicator) -> Result<Self> {
-        let device = communicator.device();
-        let eighth = device.info().multiprocessors / 8;
-        let on = |first, count: u32| {
-            let part = Multiprocessors { first, count: count.max(1) };
-            Stream::on(device, part).or_else(|error| match error.kind() {
-                ErrorKind::Unavailable => device.stream(),
-                _ => Err(error),
-            })
-        };
-        let copies = || on(eighth, COPIES * eighth);
-        let event = || Event::untimed(device);
-        let both = || Ok::<_, crate::error::Error>([event()?, event()?]);
-        Ok(Self {
-            pack: copies()?,
-            travel: device.stream()?,
-            sort: copies()?,
-            own: on(0, eighth)?,
-            ready: event()?,
-            packed: both()?,
-            travelled: both()?,
-            sorted: both()?,
-            joined: [event()?, event()?, event()?, event()?],
-        })
-    }
-
-    fn all(&self) -> [&Stream; 4] {
-        [&self.pack, &self.travel, &self.sort, &self.own]
-    }
+    way: Box<dyn Way>,
 }
 
 impl ShardExchange {
-    /// Plans the messages and kernels of the communicator's rank, allocates the buffers between
+    /// Plans the kernels and messages of the communicator's rank, allocates the buffers between
     /// them, and checks that all ranks have the same plan.
     ///
-    /// Packed elements travel in small pieces at the beginning and at the end, and in large ones
-    /// between. The buffers between take at most as many bytes as the rank sends and gets;
-    /// [`ShardExchange::in_pieces`] takes less.
+    /// A window takes 256 MiB at most where no axis is shorter than the pieces, and stays with the
+    /// communicator, whose later exchanges use it again. The buffers for messages take at most as
+    /// many bytes as the rank sends and gets. [`ShardExchange::in_pieces`] takes less.
     ///
     /// # Errors
     ///
@@ -128,21 +70,20 @@ impl ShardExchange {
     /// has another plan; `Deadline` if a rank does not make its exchange in time; else the error of
     /// an allocation.
     pub fn new(communicator: &Arc<Communicator>, plan: &Redistribution) -> Result<Self> {
-        let peers = plan.ranks().saturating_sub(1).max(1) as u64;
-        Self::of_sizes(communicator, plan, Sizes::Growing { peers })
+        Self::of_pieces(communicator, plan, None)
     }
 
-    /// As [`ShardExchange::new`], with pieces of so many bytes, or of one element. The buffers
-    /// between take four of them for each peer.
+    /// As [`ShardExchange::new`], with pieces of so many bytes, or of one element. A window takes
+    /// two of them for each peer, and the buffers for messages take four.
     ///
     /// # Errors
     ///
     /// As [`ShardExchange::new`].
     pub fn in_pieces(communicator: &Arc<Communicator>, plan: &Redistribution, bytes: u64) -> Result<Self> {
-        Self::of_sizes(communicator, plan, Sizes::Most(bytes))
+        Self::of_pieces(communicator, plan, Some(bytes))
     }
 
-    fn of_sizes(communicator: &Arc<Communicator>, plan: &Redistribution, sizes: Sizes) -> Result<Self> {
+    fn of_pieces(communicator: &Arc<Communicator>, plan: &Redistribution, most: Option<u64>) -> Result<Self> {
         let ranks = communicator.ranks();
         require!(
             plan.ranks() <= ranks,
@@ -150,23 +91,19 @@ impl ShardExchange {
             "the array is split among {}, and the communicator has {ranks}; split it into fewer parts",
             counted(plan.ranks(), "rank")
         );
-        // Before all ranks agree, so that a rank without memory leaves no other one behind.
-        let made = Self::made(communicator, plan, sizes);
-        let made = made.inspect_err(|error| communicator.engine().abort(&error.to_string()))?;
-        communicator.agree("redistribution", &(plan, sizes))?;
-        Ok(made)
+        communicator.agree("redistribution", &(plan, most))?;
+        // A rank that fails leaves no other one behind.
+        let way = Self::way(communicator, plan, most);
+        let way = way.inspect_err(|error| communicator.engine().abort(&error.to_string()))?;
+        communicator.agree("way of the redistribution", &way.buffers().is_empty())?;
+        Ok(Self { communicator: Arc::clone(communicator), plan: plan.clone(), way })
     }
 
-    fn made(communicator: &Arc<Communicator>, plan: &Redistribution, sizes: Sizes) -> Result<Self> {
-        let steps = Steps::new(plan, communicator, sizes)?;
-        let [packed, sorted] = steps.buffers.map(|[even, odd]| communicator.device().alloc((even + odd) as usize));
-        Ok(Self {
-            communicator: Arc::clone(communicator),
-            plan: plan.clone(),
-            steps,
-            between: [packed?, sorted?],
-            lanes: Lanes::new(communicator)?,
-            queueing: Mutex::default(),
+    fn way(communicator: &Arc<Communicator>, plan: &Redistribution, most: Option<u64>) -> Result<Box<dyn Way>> {
+        let by = Deadline::after(communicator.deadline());
+        Ok(match Windowed::new(communicator, plan, most, by)? {
+            Some(windowed) => Box::new(windowed),
+            None => Box::new(Messages::new(communicator, plan, most)?),
         })
     }
 
@@ -175,8 +112,8 @@ impl ShardExchange {
         &self.communicator
     }
 
-    /// Queues the messages of this rank, after all former uses of the parts. Its work belongs to
-    /// the device's default stream: [`Communicator::wait`] on that waits for it. The call may wait
+    /// Queues this rank's part, after all former uses of the arrays' parts. Its work belongs to the
+    /// device's default stream: [`Communicator::wait`] on that waits for it. The call may wait
     /// until the peers have made it, as each call of a communicator does.
     ///
     /// # Errors
@@ -187,106 +124,33 @@ impl ShardExchange {
     pub fn launch<T: Element>(&self, source: &Shard<T>, result: &mut Shard<T>) -> Result<()> {
         self.check(source, "source", self.plan.source())?;
         self.check(result, "result", self.plan.result())?;
-        let _queueing = lock(&self.queueing);
-        let stream = self.communicator.device().default_stream();
-        let [packed, sorted] = &self.between;
-        let used = [source.memory(), result.memory(), packed.memory(), sorted.memory()];
-        let (from, to) = (source.memory().address(), result.memory().address());
-        let pairs = used.into_iter().map(|memory| (stream, memory)).collect();
+        let _launching = self.communicator.launching();
+        self.communicator.engine().check()?;
+        let (stream, by) = (self.communicator.device().default_stream(), Deadline::after(self.communicator.deadline()));
+        let mut used = self.way.buffers();
+        used.extend([source.memory(), result.memory()]);
+        let parts = [source, &*result].map(|shard| shard.memory().address());
+        let pairs = used.iter().map(|&memory| (stream, memory)).collect();
         let queued = queue_across(pairs, || {
-            let unwound = WaitOnUnwind(&self.lanes);
+            let unwound = WaitOnUnwind(&*self.way);
             // SAFETY: the layouts lie within the parts, as checked, and the result is borrowed
-            // exclusively; `queue_across` orders the work after former uses.
-            let queued = unsafe { self.queue(stream, from, to) };
+            // exclusively; `queue_across` orders the work after former uses. One launch of the
+            // communicator is queued at a time, and its work belongs to one stream.
+            let queued = unsafe { self.way.queue(stream, parts, by) };
             if let Err(error) = &queued {
                 // Before the waits below; and a later launch must not meet a peer in the middle of
                 // this one.
                 self.communicator.engine().abort(&error.to_string());
             }
             // After a failure too, so that no later use comes before what is queued.
-            let joined = self.join(stream);
+            let joined = self.way.join(stream);
             std::mem::forget(unwound);
             if joined.is_err() {
-                wait_for_all(&self.lanes);
+                self.way.synchronize();
             }
             queued.and(joined)
         });
         queued.inspect_err(|_| self.communicator.keep_if_it_may_run(&used))
-    }
-
-    /// Queues all steps.
-    ///
-    /// # Safety
-    ///
-    /// - The parts that were planned lie at these addresses, and nothing else uses them until what
-    ///   is queued here has run, nor the buffers between.
-    unsafe fn queue(&self, stream: &Stream, from: u64, to: u64) -> Result<()> {
-        let lanes = &self.lanes;
-        stream.record(&lanes.ready)?;
-        lanes.all().into_iter().try_for_each(|lane| lane.wait(&lanes.ready))?;
-        let device = self.communicator.device();
-        // The copy of the rank to itself comes behind the first kernels that peers wait for.
-        let (first, later) = self.steps.steps.split_at(self.steps.steps.len().min(2));
-        for (number, step) in first.iter().enumerate() {
-            // SAFETY: as the caller promises.
-            unsafe { self.queue_step(number, step, from, to) }?;
-        }
-        if let Some(own) = &self.steps.own {
-            // SAFETY: as the caller promises.
-            unsafe { own.launch_raw(device, from, to, lanes.own.handle()) }?;
-        }
-        for (number, step) in later.iter().enumerate() {
-            // SAFETY: as the caller promises.
-            unsafe { self.queue_step(2 + number, step, from, to) }?;
-        }
-        Ok(())
-    }
-
-    /// Queues a step: what it packs, its messages, and what it sorts. It uses a half of the buffers
-    /// once the step before the last one has left it.
-    ///
-    /// # Safety
-    ///
-    /// As [`ShardExchange::queue`].
-    unsafe fn queue_step(&self, number: usize, step: &Step, from: u64, to: u64) -> Result<()> {
-        let (lanes, half) = (&self.lanes, number % 2);
-        let device = self.communicator.device();
-        let behind = |side: usize| if half == 0 { 0 } else { self.steps.buffers[side][0] };
-        let [packed, sorted] = [0, 1].map(|side| self.between[side].address() + behind(side));
-        if number >= 2 {
-            lanes.pack.wait(&lanes.travelled[half])?;
-            lanes.travel.wait(&lanes.sorted[half])?;
-        }
-        for leg in &step.sends {
-            if let Some(kernel) = &leg.kernel {
-                // SAFETY: as the caller promises; the buffer has room for each message of a step.
-                unsafe { kernel.launch_raw(device, from, packed + leg.at, lanes.pack.handle()) }?;
-            }
-        }
-        lanes.pack.record(&lanes.packed[half])?;
-        lanes.travel.wait(&lanes.packed[half])?;
-        let sends: Vec<Message> = step.sends.iter().map(|leg| leg.message(from, packed)).collect();
-        let receives: Vec<Message> = step.receives.iter().map(|leg| leg.message(to, sorted)).collect();
-        let by = Deadline::after(self.communicator.deadline());
-        // SAFETY: as the caller promises; the messages that are received lie apart.
-        unsafe { self.communicator.engine().exchange(&sends, &receives, &lanes.travel, by) }?;
-        lanes.travel.record(&lanes.travelled[half])?;
-        lanes.sort.wait(&lanes.travelled[half])?;
-        for leg in &step.receives {
-            if let Some(kernel) = &leg.kernel {
-                // SAFETY: as above.
-                unsafe { kernel.launch_raw(device, sorted + leg.at, to, lanes.sort.handle()) }?;
-            }
-        }
-        lanes.sort.record(&lanes.sorted[half])
-    }
-
-    /// Makes the default stream wait for all that is queued.
-    fn join(&self, stream: &Stream) -> Result<()> {
-        self.lanes.all().into_iter().zip(&self.lanes.joined).try_for_each(|(lane, joined)| {
-            lane.record(joined)?;
-            stream.wait(joined)
-        })
     }
 
     fn check<T: Element>(&self, shard: &Shard<T>, name: &str, planned: &Split) -> Result<()> {
@@ -311,44 +175,10 @@ impl ShardExchange {
     }
 }
 
-/// Waits for all that is queued. Where it could not be joined, nothing else orders later uses after
-/// it. A stream whose wait fails has stopped its work.
-fn wait_for_all(lanes: &Lanes) {
-    for lane in lanes.all() {
-        let _ = lane.synchronize();
-    }
-}
-
-/// Waits when dropped, which happens only if a driver panicked: the locks of the operands end then.
-struct WaitOnUnwind<'a>(&'a Lanes);
-
-impl Drop for WaitOnUnwind<'_> {
-    fn drop(&mut self) {
-        wait_for_all(self.0);
-    }
-}
-
-/// The plan, and what is packed and sorted on this rank.
+/// The way, and what this rank does.
 impl fmt::Display for ShardExchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let legs = |of: fn(&Step) -> &Vec<super::steps::Leg>| {
-            let all = || self.steps.steps.iter().flat_map(of);
-            let bytes = |legs: &mut dyn Iterator<Item = u64>| legs.sum::<u64>();
-            let copied = bytes(&mut all().filter(|leg| leg.kernel.is_some()).map(|leg| leg.bytes));
-            (copied, bytes(&mut all().map(|leg| leg.bytes)), all().count())
-        };
-        let ((packed, sent, sends), (sorted, received, receives)) =
-            (legs(|step| &step.sends), legs(|step| &step.receives));
-        write!(
-            f,
-            "rank {} in {}: it sends {} in {}, of which {packed} are packed, and receives {} in {}, of which {sorted} are sorted",
-            self.communicator.rank(),
-            counted(self.steps.steps.len(), "step"),
-            counted(sent, "byte"),
-            counted(sends, "message"),
-            counted(received, "byte"),
-            counted(receives, "message"),
-        )
+        write!(f, "rank {} in {}", self.communicator.rank(), self.way)
     }
 }
 

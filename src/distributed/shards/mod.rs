@@ -1,8 +1,13 @@
 //! Arrays that are split among processes: each has one rank's part, and messages move the elements.
 
+mod arrivals;
 mod exchange;
+mod lanes;
+mod messages;
 mod pieces;
 mod steps;
+mod way;
+mod windowed;
 
 pub use exchange::ShardExchange;
 

@@ -1,4 +1,4 @@
-//! Cuts a copy between two ranks into pieces that travel as messages.
+//! Cuts a copy between two ranks into pieces that travel one after the other.
 
 use std::ops::Range;
 
@@ -101,25 +101,48 @@ const MANY: u128 = 1 << 12;
 /// The elements travel in the order of the result, and the source's rank packs them so, unless they
 /// lie side by side in the source and not in the result: then the result's rank sorts them.
 pub(super) fn pieces(of: &Move, order: &[usize], width: usize, sizes: Sizes) -> Vec<Piece> {
-    let mut inverse = vec![0; order.len()];
-    order.iter().enumerate().for_each(|(at, &axis)| inverse[axis] = at);
-    let in_source = [of.src, of.dst].map(|layout| layout.permuted_axes(&inverse).expect("the order was checked"));
-    let travels_as_source = in_source[0].is_standard_layout() && !of.dst.is_standard_layout();
-    let [src, dst] = if travels_as_source { in_source } else { [of.src, of.dst] };
-    let whole = Piece { bytes: of.bytes, step: 0, src, dst };
-    let width = width as u64;
+    let (whole, width) = (travelling(of, order), width as u64);
     let mut pieces = Vec::new();
     match sizes {
         _ if !whole.is_packed() && !whole.is_unpacked() => cut(whole, 0, width, LARGEST, &mut pieces),
-        Sizes::Most(bytes) => {
-            cut(whole, 0, width, bytes, &mut pieces);
-            pieces.iter_mut().enumerate().for_each(|(number, piece)| piece.step = number);
-        }
+        Sizes::Most(bytes) => pieces = in_steps(whole, width, bytes),
         Sizes::Growing { peers } => {
             let parts = growing(whole.bytes, peers);
             cut_in_parts(&whole, width, &parts).into_iter().for_each(|part| cut(part, 0, width, LARGEST, &mut pieces));
         }
     }
+    pieces
+}
+
+/// The bytes that kernels store into windows between two meetings of the ranks, all peers together.
+/// A meeting costs about as much time as 5 MiB on a link, and the last piece is sorted when nothing
+/// is pushed any more.
+const BETWEEN_MEETINGS: [u64; 2] = [64 << 20, 128 << 20];
+
+/// Cuts a copy into pieces of about one size for windows: of at most so many bytes each, where that
+/// is given, and else as large as suits so many peers.
+pub(super) fn even(of: &Move, order: &[usize], width: usize, (most, peers): (Option<u64>, u64)) -> Vec<Piece> {
+    let [least, largest] = BETWEEN_MEETINGS;
+    let suitable = || (of.bytes.saturating_mul(peers) / 4).clamp(least, largest) / peers;
+    in_steps(travelling(of, order), width as u64, most.unwrap_or_else(suitable))
+}
+
+/// Returns the whole copy in the order in which its elements travel.
+fn travelling(of: &Move, order: &[usize]) -> Piece {
+    let mut inverse = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(at, &axis)| inverse[axis] = at);
+    let in_source = [of.src, of.dst].map(|layout| layout.permuted_axes(&inverse).expect("the order was checked"));
+    let travels_as_source = in_source[0].is_standard_layout() && !of.dst.is_standard_layout();
+    let [src, dst] = if travels_as_source { in_source } else { [of.src, of.dst] };
+    Piece { bytes: of.bytes, step: 0, src, dst }
+}
+
+/// Cuts a copy into pieces of at most so many bytes, or of one element, of which one travels after
+/// the other.
+fn in_steps(whole: Piece, width: u64, most: u64) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    cut(whole, 0, width, most, &mut pieces);
+    pieces.iter_mut().enumerate().for_each(|(number, piece)| piece.step = number);
     pieces
 }
 

@@ -1,13 +1,11 @@
 //! The messages of one rank, step by step, and the kernels before and after them.
 
+use super::arrivals::{BEGIN, between};
 use super::pieces::{Piece, Sizes, pieces};
 use crate::distributed::{Communicator, Message, Move, Redistribution};
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::ops::{Align, PermutePlan, Target};
-
-/// Messages begin at multiples of so many bytes in the buffers between.
-const APART: u64 = 256;
 
 /// The messages that a rank sends and receives at once.
 #[derive(Debug, Default)]
@@ -78,18 +76,13 @@ impl Steps {
                 let mut end = 0;
                 for leg in legs.iter_mut().filter(|leg| leg.kernel.is_some()) {
                     leg.at = end;
-                    end += leg.bytes.next_multiple_of(APART);
+                    end += leg.bytes.next_multiple_of(BEGIN);
                 }
                 let most = &mut halves[number % 2];
                 *most = (*most).max(end);
             }
         }
     }
-}
-
-/// The elements of a piece while they travel.
-fn between(piece: &Piece) -> Layout {
-    Layout::row_major(piece.src.shape()).expect("a piece is no larger than the array")
 }
 
 fn kernel(src: &Layout, dst: &Layout, plan: &Redistribution, target: Target) -> Result<PermutePlan> {

@@ -23,6 +23,8 @@ mod memory;
 mod modules;
 mod peers;
 mod pool;
+#[cfg(all(unix, feature = "distributed"))]
+pub(crate) mod processes;
 mod streams;
 
 use std::fmt;

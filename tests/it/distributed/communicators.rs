@@ -15,16 +15,16 @@ use warpstride::stream::Stream;
 use warpstride::{Device, ErrorKind, Result};
 
 use super::{devices, gpus, host, split};
-use crate::communicators::conforms;
+use crate::communicators::{ByMessages, conforms};
 use crate::long::short_or_long;
 
 /// Long enough for anything that ends by itself.
-const AMPLE: Duration = Duration::from_secs(300);
+pub(super) const AMPLE: Duration = Duration::from_secs(300);
 /// The deadline of tests in which something does not come.
-const SHORT: Duration = Duration::from_millis(50);
+pub(super) const SHORT: Duration = Duration::from_millis(50);
 
 /// Runs `rank` on a thread for each rank.
-fn on_threads<R: Send>(ranks: Vec<Communicator>, rank: impl Fn(&Arc<Communicator>) -> R + Sync) -> Vec<R> {
+pub(super) fn on_threads<R: Send>(ranks: Vec<Communicator>, rank: impl Fn(&Arc<Communicator>) -> R + Sync) -> Vec<R> {
     let rank = &rank;
     thread::scope(|threads| {
         let start = |of: Communicator| threads.spawn(move || rank(&Arc::new(of)));
@@ -33,7 +33,7 @@ fn on_threads<R: Send>(ranks: Vec<Communicator>, rank: impl Fn(&Arc<Communicator
     })
 }
 
-fn ranks(count: usize, seed: u64, deadline: Duration) -> Vec<Communicator> {
+pub(super) fn ranks(count: usize, seed: u64, deadline: Duration) -> Vec<Communicator> {
     let made = Communicator::local(&gpus(count, seed, false)).expect("communicators");
     made.into_iter().map(|of| of.with_deadline(deadline)).collect()
 }
@@ -42,9 +42,11 @@ fn ranks(count: usize, seed: u64, deadline: Duration) -> Vec<Communicator> {
 fn communicators_of_software_gpus_conform() {
     for count in 1..=short_or_long(5, 8) {
         for seed in 0..short_or_long(2, 16) {
-            for outcome in on_threads(ranks(count as usize, seed, AMPLE), |of| conforms(of, short_or_long(6, 60))) {
-                outcome.unwrap();
-            }
+            let both = |of: &Arc<Communicator>| {
+                conforms(of, short_or_long(6, 60))?;
+                conforms(&Arc::new(ByMessages::over(of)), short_or_long(6, 60))
+            };
+            on_threads(ranks(count as usize, seed, AMPLE), both).into_iter().for_each(|outcome| outcome.unwrap());
         }
     }
 }
@@ -54,9 +56,11 @@ fn communicators_of_software_gpus_conform() {
 fn communicators_of_one_gpu_conform() {
     let device = devices(&host(1, 1, Checks::ALL)).unwrap().remove(0);
     let gpus = Arc::new(Gpus::over(vec![device; 3]).unwrap());
-    on_threads(Communicator::local(&gpus).unwrap(), |of| conforms(of, 6))
-        .into_iter()
-        .for_each(|outcome| outcome.unwrap());
+    let both = |of: &Arc<Communicator>| {
+        conforms(of, 6)?;
+        conforms(&Arc::new(ByMessages::over(of)), 6)
+    };
+    on_threads(Communicator::local(&gpus).unwrap(), both).into_iter().for_each(|outcome| outcome.unwrap());
 }
 
 /// Each call of each rank's engine fails in turn: every rank ends, with an error or with the right

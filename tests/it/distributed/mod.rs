@@ -11,6 +11,7 @@ mod planted;
 mod random_layouts;
 mod refusals;
 mod rendezvous;
+mod shards;
 mod steady;
 mod waits;
 

@@ -42,9 +42,10 @@ pub(super) fn run(
     let samples = usize::from(spread.samples.samples);
     let bench = Bench::open(args, Some(&subject.name()), samples, peaks::known, (backend, output))?;
     let bytes = array_bytes(&spread.shape, spread.dtype)?;
-    // The elements, the expected ones and a part; on the GPU both sides and the buffers between.
+    // The elements, the expected ones and a part; on the GPU both sides, the buffers between, and
+    // those of the all-to-all.
     ensure_room(bytes, 3, &[])?;
-    ensure_room(bytes.div_ceil(plan.ranks()), 0, &[(&bench.device, 4)])?;
+    ensure_room(bytes.div_ceil(plan.ranks()), 0, &[(&bench.device, 6)])?;
     let communicator = Arc::new(Communicator::nccl(&bench.device, place.meet()?)?);
     let exchange = ShardExchange::new(&communicator, plan)?;
     let measured = by_width!(spread.dtype, T => redistribute::<T>(&exchange, spread, plan, samples))?;

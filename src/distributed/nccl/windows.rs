@@ -1,0 +1,337 @@
+//! Windows of processes that share a host: each maps the memory of the others.
+//!
+//! A rank tells the others that it has come so far by a number in their memory, which its stream
+//! writes, and its stream waits for theirs. So neither the host nor a kernel waits.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use std::{fs, thread};
+
+use crate::device::Device;
+use crate::distributed::{Deadline, Window};
+use crate::driver::DriverKind;
+use crate::driver::cuda::processes::{BUS, Flag, MemoryHandle, Processes};
+use crate::error::{Error, ErrorKind, Result, counted};
+use crate::stream::{Event, Stream};
+use crate::sync::{Mutex, lock};
+
+/// The bytes of an offer.
+pub(super) const OFFER: usize = 128;
+/// The memory that the numbers of the ranks take behind a window.
+const NUMBERS: u64 = 4096;
+/// The most ranks that have room for their numbers.
+pub(super) const MOST_RANKS: usize = NUMBERS as usize / 4;
+/// The time for which an abort lets streams go on that wait for peers.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The time between two looks at such streams.
+const PAUSE: Duration = Duration::from_millis(1);
+/// An abort writes numbers so far ahead. A stream compares them modulo 2^32.
+const AHEAD: u32 = 1 << 30;
+
+/// The windows of a rank.
+#[derive(Default)]
+pub(super) struct Windows {
+    known: Mutex<Known>,
+    /// Those of the first window.
+    meeting: OnceLock<Arc<Meeting>>,
+}
+
+#[derive(Default)]
+enum Known {
+    #[default]
+    Unasked,
+    /// Some ranks do not reach each other's memory.
+    Unreachable,
+    Open(Vec<Opened>),
+}
+
+/// Memory of this rank that the others have mapped, and theirs.
+pub(super) struct Opened {
+    processes: Arc<Processes>,
+    window: Window,
+    rank: usize,
+}
+
+/// A rank's words on the memory that it offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Offer {
+    /// A number of the host.
+    host: u64,
+    /// The bytes of the window; 0 if this rank cannot share memory.
+    bytes: u64,
+    bus: [u8; BUS],
+    handle: [u8; 64],
+}
+
+/// Memory that this rank offers.
+pub(super) struct Offered {
+    processes: Arc<Processes>,
+    address: u64,
+    offer: Offer,
+}
+
+impl Offer {
+    /// Returns an offer of nothing.
+    pub(super) fn none() -> Self {
+        Self { host: host(), bytes: 0, bus: [0; BUS], handle: [0; 64] }
+    }
+
+    pub(super) fn to_bytes(self) -> [u8; OFFER] {
+        let mut bytes = [0; OFFER];
+        bytes[..8].copy_from_slice(&self.host.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.bytes.to_le_bytes());
+        bytes[16..16 + BUS].copy_from_slice(&self.bus);
+        bytes[16 + BUS..80 + BUS].copy_from_slice(&self.handle);
+        bytes
+    }
+
+    pub(super) fn of_bytes(bytes: &[u8; OFFER]) -> Self {
+        let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
+        let (bus, handle) = (std::array::from_fn(|at| bytes[16 + at]), std::array::from_fn(|at| bytes[16 + BUS + at]));
+        Self { host: number(0), bytes: number(8), bus, handle }
+    }
+
+    /// Returns whether all of these ranks can share memory. Each rank finds the same.
+    pub(super) fn are_of_one_host(all: &[Self]) -> bool {
+        all.iter().all(|offer| offer.bytes > 0 && offer.host == all[0].host)
+    }
+
+    /// Refuses offers of ranks that want windows of other sizes.
+    pub(super) fn check_bytes(all: &[Self]) -> Result<()> {
+        let other = all.iter().position(|offer| offer.bytes != all[0].bytes);
+        other.map_or(Ok(()), |rank| {
+            let [ours, first] = [rank, 0].map(|rank| counted(all[rank].bytes, "byte").to_string());
+            let context =
+                format!("rank {rank} asks for a window of {ours}, and rank 0 for {first}; give all ranks one plan");
+            Err(Error::new(ErrorKind::Peer, context))
+        })
+    }
+}
+
+/// Returns a number of the host that its processes share, and those of other hosts do not.
+fn host() -> u64 {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let mut hasher = DefaultHasher::new();
+    boot.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Offered {
+    /// Allocates memory for the other ranks. `None` if this rank cannot share any.
+    pub(super) fn new(device: &Device, bytes: u64) -> Option<Self> {
+        let info = device.info();
+        let processes = (info.kind == DriverKind::Cuda).then(|| Processes::of(info.ordinal).ok()).flatten()?;
+        let address = processes.alloc(bytes.checked_add(NUMBERS)?).ok()?;
+        let offer = processes.bus().and_then(|bus| {
+            let MemoryHandle(handle) = processes.export(address)?;
+            Ok(Offer { host: host(), bytes, bus, handle })
+        });
+        match offer {
+            Ok(offer) => Some(Self { processes: Arc::new(processes), address, offer }),
+            Err(_) => {
+                // SAFETY: it was just allocated, and no other process knows it.
+                unsafe { processes.free(address) };
+                None
+            }
+        }
+    }
+
+    pub(super) fn offer(&self) -> Offer {
+        self.offer
+    }
+
+    /// Maps the memory of the other ranks. `None` if this rank does not reach it.
+    pub(super) fn open(&self, all: &[Offer], rank: usize) -> Option<Opened> {
+        let window = Window { addresses: Vec::new(), bytes: self.offer.bytes };
+        let mut opened = Opened { processes: Arc::clone(&self.processes), window, rank };
+        for (peer, offer) in all.iter().enumerate() {
+            let address = if peer == rank {
+                Some(self.address)
+            } else if self.processes.stores_fast_to(&offer.bus) {
+                self.processes.open(MemoryHandle(offer.handle)).ok()
+            } else {
+                None
+            };
+            let Some(address) = address else {
+                opened.close();
+                return None;
+            };
+            opened.window.addresses.push(address);
+        }
+        Some(opened)
+    }
+
+    /// Frees the memory.
+    ///
+    /// # Safety
+    ///
+    /// - No other process has it open, and no work uses it.
+    pub(super) unsafe fn free(&self) {
+        // SAFETY: as the caller promises.
+        unsafe { self.processes.free(self.address) };
+    }
+}
+
+impl Opened {
+    /// Unmaps the memory of the other ranks, which no work uses.
+    pub(super) fn close(&self) {
+        for (peer, &address) in self.window.addresses.iter().enumerate() {
+            if peer != self.rank {
+                // SAFETY: it was opened, and all work that used it has ended.
+                unsafe { self.processes.close(address) };
+            }
+        }
+    }
+}
+
+impl Windows {
+    /// Returns a known window that has room, or `Err` where all ranks have to open one together.
+    pub(super) fn known(&self, bytes: u64) -> Result<Option<Window>, ()> {
+        match &*lock(&self.known) {
+            Known::Unreachable => Ok(None),
+            Known::Unasked => Err(()),
+            Known::Open(all) => {
+                let found = all.iter().find(|opened| opened.window.bytes >= bytes);
+                found.map(|opened| Some(opened.window.clone())).ok_or(())
+            }
+        }
+    }
+
+    /// Remembers what the ranks found together. The first window also has the numbers by which they
+    /// meet.
+    pub(super) fn remember(&self, device: &Device, opened: Option<Opened>) -> Result<Option<Window>> {
+        let mut known = lock(&self.known);
+        let Some(opened) = opened else {
+            // A larger window may not be possible where a smaller one is.
+            if matches!(&*known, Known::Unasked) {
+                *known = Known::Unreachable;
+            }
+            return Ok(None);
+        };
+        let window = opened.window.clone();
+        if self.meeting.get().is_none() {
+            let meeting = Meeting {
+                processes: Arc::clone(&opened.processes),
+                numbers: window.addresses.iter().map(|address| address + window.bytes).collect(),
+                rank: opened.rank,
+                state: Mutex::new((0, Event::untimed(device)?)),
+            };
+            let _ = self.meeting.set(Arc::new(meeting));
+        }
+        match &mut *known {
+            Known::Open(all) => all.push(opened),
+            _ => *known = Known::Open(vec![opened]),
+        }
+        Ok(Some(window))
+    }
+
+    /// Returns the numbers by which the ranks meet.
+    pub(super) fn meeting(&self) -> Option<&Arc<Meeting>> {
+        self.meeting.get()
+    }
+
+    /// Unmaps all memory of the other ranks, whose work has ended. Returns whether there was any.
+    pub(super) fn close(&self) -> bool {
+        let Known::Open(all) = &*lock(&self.known) else { return false };
+        all.iter().for_each(Opened::close);
+        true
+    }
+
+    /// Frees this rank's memory.
+    ///
+    /// # Safety
+    ///
+    /// - All ranks have closed their windows.
+    pub(super) unsafe fn free(&self) {
+        let Known::Open(all) = std::mem::take(&mut *lock(&self.known)) else { return };
+        for Opened { processes, window, rank } in all {
+            // SAFETY: as the caller promises.
+            unsafe { processes.free(window.addresses[rank]) };
+        }
+    }
+}
+
+/// The numbers by which ranks tell each other how far they have come.
+pub(super) struct Meeting {
+    processes: Arc<Processes>,
+    /// The addresses of the ranks' numbers: each has one for every rank, in that one's memory.
+    numbers: Vec<u64>,
+    rank: usize,
+    /// The number of meetings, and the event behind the last one.
+    state: Mutex<(u32, Event)>,
+}
+
+impl Meeting {
+    /// Queues a meeting, unless `check` refuses it.
+    pub(super) fn meet(&self, stream: &Stream, check: impl FnOnce() -> Result<()>) -> Result<()> {
+        let (round, last) = &mut *lock(&self.state);
+        check()?;
+        let value = round.wrapping_add(1);
+        let peers = || self.numbers.iter().enumerate().filter(|&(peer, _)| peer != self.rank);
+        let write = |(_, &numbers): (usize, &u64)| Flag::Write { address: numbers + 4 * self.rank as u64, value };
+        let own = self.numbers[self.rank];
+        let wait = |(peer, _): (usize, &u64)| Flag::Await { address: own + 4 * peer as u64, value };
+        let flags: Vec<Flag> = peers().map(write).chain(peers().map(wait)).collect();
+        // SAFETY: the stream is the device's. The numbers lie behind the windows, where nothing
+        // else is, and those stay until all ranks have closed them or for ever.
+        unsafe { self.processes.queue(stream.handle(), &flags) }?;
+        *round = value;
+        stream.record(last)
+    }
+
+    /// Returns whether the streams have left the last meeting.
+    pub(super) fn has_ended(&self) -> bool {
+        // A stream that has failed waits for nothing.
+        lock(&self.state).1.query() != Ok(false)
+    }
+
+    /// Lets streams go on that wait for peers which do not come, after [`Meeting::meet`] was
+    /// refused for good. A peer that still comes writes a smaller number over this one's, so this
+    /// goes on until the streams have left.
+    fn release(&self) {
+        let by = Deadline::after(PATIENCE);
+        while !self.has_ended() && !by.has_passed() {
+            let value = lock(&self.state).0.wrapping_add(AHEAD);
+            // SAFETY: these are this rank's own numbers, which stay as `meet` says.
+            let _ = unsafe { self.processes.write_beside(self.numbers[self.rank], value, self.numbers.len()) };
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// As [`Meeting::release`], on a thread of its own.
+    pub(super) fn release_beside(self: &Arc<Self>) {
+        let meeting = Arc::clone(self);
+        // Without a thread the streams wait until the process ends.
+        let _ = thread::Builder::new().name("window release".into()).spawn(move || meeting.release());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offers_travel_as_bytes() {
+        let offer = Offer { host: 0x0102_0304_0506_0708, bytes: u64::MAX - 3, bus: [7; BUS], handle: [9; 64] };
+        assert_eq!(Offer::of_bytes(&offer.to_bytes()), offer);
+        assert_ne!(Offer::of_bytes(&Offer::none().to_bytes()), offer);
+    }
+
+    #[test]
+    fn ranks_of_two_hosts_or_without_memory_do_not_share() {
+        let offer = Offer { bytes: 256, ..Offer::none() };
+        assert!(Offer::are_of_one_host(&[offer, offer]));
+        assert!(!Offer::are_of_one_host(&[offer, Offer { host: !offer.host, ..offer }]));
+        assert!(!Offer::are_of_one_host(&[offer, Offer::none()]));
+    }
+
+    #[test]
+    fn windows_of_two_sizes_are_refused() {
+        let offer = Offer { bytes: 256, ..Offer::none() };
+        assert!(Offer::check_bytes(&[offer, offer]).is_ok());
+        let error = Offer::check_bytes(&[offer, offer, Offer { bytes: 512, ..offer }]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Peer);
+        assert!(error.to_string().contains("rank 2 asks for a window of 512 bytes, and rank 0 for 256"), "{error}");
+    }
+}

@@ -1,0 +1,264 @@
+//! Redistributions among ranks that each have their own shard: through windows, and by messages.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use warpstride::distributed::{
+    Communicator, Deadline, Engine, Gpus, Message, Redistribution, Reduce, Shard, ShardExchange, Trace, TracedCall,
+    Window,
+};
+use warpstride::driver::Driver;
+use warpstride::driver::trace::Trace as DriverTrace;
+use warpstride::interp::Checks;
+use warpstride::stream::Stream;
+use warpstride::{Device, ErrorKind, Result, ops};
+
+use super::communicators::{AMPLE, SHORT, on_threads, ranks};
+use super::{devices, host, permuted, split};
+use crate::communicators::ByMessages;
+
+const SHAPE: [usize; 2] = [24, 36];
+
+fn elements() -> Vec<u32> {
+    (0..24 * 36).collect()
+}
+
+/// The transpose of a matrix that is cut by rows.
+fn plan(ranks: usize) -> Redistribution {
+    let rows = format!("0:{ranks}");
+    Redistribution::new(&split(&SHAPE, &rows), [1, 0], &split(&[36, 24], &rows), 4).unwrap()
+}
+
+/// A rank's shards, and an exchange in pieces of so many bytes.
+fn operands(of: &Arc<Communicator>, piece: u64) -> Result<(ShardExchange, Shard<u32>, Shard<u32>)> {
+    let plan = plan(of.ranks());
+    let source = Shard::of_whole(of, plan.source(), &elements())?;
+    let result = Shard::alloc(of.device(), plan.result(), of.rank())?;
+    Ok((ShardExchange::in_pieces(of, &plan, piece)?, source, result))
+}
+
+/// Says whether a rank's shard of the result is right.
+fn is_right(of: &Communicator, result: &Shard<u32>, elements: &[u32]) -> Result<bool> {
+    let expected = permuted(elements, &SHAPE, &[1, 0]);
+    let part = plan(of.ranks()).result().part(of.rank());
+    let first = part.start()[0] * 24;
+    Ok(ops::contiguous(result.view())?.to_vec()? == expected[first..first + part.len()])
+}
+
+/// Hides the windows of every communicator, or of none.
+fn by(messages: bool, ranks: Vec<Communicator>) -> Vec<Communicator> {
+    ranks.into_iter().map(|of| if messages { ByMessages::over(&of) } else { of }).collect()
+}
+
+#[test]
+fn a_launch_neither_waits_for_a_device_nor_allocates() {
+    for messages in [false, true] {
+        let seen = on_threads(by(messages, ranks(3, 0, AMPLE)), |of| {
+            let (exchange, source, mut result) = operands(of, 100).unwrap();
+            for _ in 0..3 {
+                exchange.launch(&source, &mut result).unwrap();
+            }
+            of.wait(of.device().default_stream()).unwrap();
+            let before = of.device().stats();
+            for _ in 0..20 {
+                exchange.launch(&source, &mut result).unwrap();
+            }
+            let calls = of.device().stats().since(&before);
+            of.wait(of.device().default_stream()).unwrap();
+            assert!(is_right(of, &result, &elements()).unwrap());
+            assert_eq!((calls.can_synchronize, calls.memory), (0, before.memory), "{calls}");
+            calls.calls_of("launch")
+        });
+        // Each of two peers gets 4 KiB or less from a rank.
+        assert!(seen.iter().all(|&launches| launches >= 20 * 5), "{seen:?}");
+    }
+}
+
+/// An engine that skips the meeting with a number, as a program that forgot it.
+#[derive(Debug)]
+struct Skips {
+    inner: Arc<dyn Engine>,
+    skipped: u64,
+    meetings: AtomicU64,
+}
+
+// SAFETY: on the software GPU alone, which has no memory of the host.
+unsafe impl Engine for Skips {
+    fn device(&self) -> &Device {
+        self.inner.device()
+    }
+
+    fn rank(&self) -> usize {
+        self.inner.rank()
+    }
+
+    fn ranks(&self) -> usize {
+        self.inner.ranks()
+    }
+
+    unsafe fn exchange(&self, sends: &[Message], receives: &[Message], stream: &Stream, by: Deadline) -> Result<()> {
+        // SAFETY: as the caller promises.
+        unsafe { self.inner.exchange(sends, receives, stream, by) }
+    }
+
+    unsafe fn reduce(&self, reduce: Reduce, stream: &Stream, by: Deadline) -> Result<()> {
+        // SAFETY: as the caller promises.
+        unsafe { self.inner.reduce(reduce, stream, by) }
+    }
+
+    fn window(&self, bytes: u64, by: Deadline) -> Result<Option<Window>> {
+        self.inner.window(bytes, by)
+    }
+
+    fn meet(&self, stream: &Stream, by: Deadline) -> Result<()> {
+        if self.meetings.fetch_add(1, Ordering::Relaxed) == self.skipped {
+            return Ok(());
+        }
+        self.inner.meet(stream, by)
+    }
+
+    fn agree(&self, about: &str, digest: u64, by: Deadline) -> Result<()> {
+        self.inner.agree(about, digest, by)
+    }
+
+    fn check(&self) -> Result<()> {
+        self.inner.check()
+    }
+
+    fn abort(&self, why: &str) {
+        self.inner.abort(why);
+    }
+}
+
+/// Launches twice, with two arrays, on two ranks that skip a meeting. Returns whether all results
+/// were right.
+fn is_right_without(skipped: u64, piece: u64, seed: u64) -> bool {
+    let engines = ranks(2, seed, AMPLE).into_iter().map(|of| {
+        let inner = Arc::clone(of.engine());
+        Communicator::over(Arc::new(Skips { inner, skipped, meetings: AtomicU64::new(0) })).with_deadline(AMPLE)
+    });
+    let right = on_threads(engines.collect(), |of| {
+        let (exchange, source, mut result) = operands(of, piece)?;
+        let backwards: Vec<u32> = elements().into_iter().rev().collect();
+        let other = Shard::of_whole(of, plan(2).source(), &backwards)?;
+        let mut second = Shard::alloc(of.device(), plan(2).result(), of.rank())?;
+        exchange.launch(&source, &mut result)?;
+        exchange.launch(&other, &mut second)?;
+        of.wait(of.device().default_stream())?;
+        Ok::<_, warpstride::Error>(is_right(of, &result, &elements())? && is_right(of, &second, &backwards)?)
+    });
+    right.into_iter().all(|right| right.unwrap())
+}
+
+/// Without a meeting, a rank sorts what has not arrived, or stores over what has not been sorted.
+/// The software GPUs show it for some of their seeds.
+#[test]
+fn a_missing_meeting_is_found() {
+    // In two pieces, meeting 0 and 3 come before anything is pushed: there the other ones suffice,
+    // as in the first launch.
+    for (piece, needed) in [(500, vec![1, 2, 4, 5]), (1 << 20, vec![1, 2, 3])] {
+        assert!((0..64).all(|seed| is_right_without(u64::MAX, piece, seed)));
+        for skipped in needed {
+            assert!((0..64).any(|seed| !is_right_without(skipped, piece, seed)), "meeting {skipped} of {piece} bytes");
+        }
+    }
+}
+
+/// Each call of a rank's driver fails in turn: every rank ends, and the results that come are
+/// right.
+#[test]
+fn every_call_of_a_driver_fails_in_turn() {
+    for messages in [false, true] {
+        let mut call = 0;
+        loop {
+            let soft = host(2, call, Checks::ALL);
+            let traces: Vec<_> =
+                soft.iter().map(|gpu| Arc::new(DriverTrace::new(Arc::clone(gpu) as Arc<dyn Driver>))).collect();
+            let gpus = Arc::new(Gpus::over(devices(&traces).unwrap()).unwrap());
+            let made = Communicator::local(&gpus).unwrap().into_iter().map(|of| of.with_deadline(AMPLE)).collect();
+            traces[0].fail_nth(traces[0].calls().len() + call as usize);
+            let outcomes = on_threads(by(messages, made), |of| {
+                let (exchange, source, mut result) = operands(of, 700)?;
+                exchange.launch(&source, &mut result)?;
+                of.wait(of.device().default_stream())?;
+                is_right(of, &result, &elements())
+            });
+            traces[0].fail_nothing();
+            let ended = outcomes.iter().all(Result::is_ok);
+            assert!(outcomes.into_iter().flatten().all(|right| right), "call {call}");
+            drop(gpus);
+            soft.iter().for_each(|gpu| assert_eq!(gpu.findings(), [], "call {call}"));
+            if ended {
+                break;
+            }
+            call += 1;
+        }
+        assert!(call > 60, "{call}");
+    }
+}
+
+/// Exchanges of one communicator use its window one after the other, and a larger one only where
+/// they need it.
+#[test]
+fn exchanges_share_a_window() {
+    let traced = ranks(2, 0, AMPLE).into_iter().map(|of| Arc::new(Trace::new(Arc::clone(of.engine()))));
+    let traced: Vec<Arc<Trace>> = traced.collect();
+    let communicators = traced.iter().map(|trace| Communicator::over(Arc::clone(trace) as Arc<dyn Engine>));
+    on_threads(communicators.collect(), |of| {
+        let (large, source, mut first) = operands(of, 1 << 20).unwrap();
+        let (small, _, mut second) = operands(of, 100).unwrap();
+        large.launch(&source, &mut first).unwrap();
+        small.launch(&source, &mut second).unwrap();
+        large.launch(&source, &mut second).unwrap();
+        small.launch(&source, &mut first).unwrap();
+        of.wait(of.device().default_stream()).unwrap();
+        assert!(is_right(of, &first, &elements()).unwrap() && is_right(of, &second, &elements()).unwrap());
+        assert!(large.to_string().contains("into the windows of its peers"), "{large}");
+    });
+    for trace in &traced {
+        let bytes_of = |call: &TracedCall| if let TracedCall::Window { bytes } = call { Some(*bytes) } else { None };
+        let asked: Vec<u64> = trace.calls().iter().filter_map(bytes_of).collect();
+        assert_eq!(asked.len(), 2, "{asked:?}");
+        assert!(asked[0] > asked[1], "{asked:?}");
+    }
+}
+
+#[test]
+fn windows_of_the_ranks_have_one_size() {
+    let opened = on_threads(ranks(3, 0, AMPLE), |of| {
+        let by = Deadline::after(AMPLE);
+        let [first, again, larger] = [512, 256, 513].map(|bytes| of.engine().window(bytes, by).unwrap().unwrap());
+        assert_eq!(first, again);
+        assert_eq!((larger.bytes, larger.addresses.len()), (513, 3));
+        first.addresses
+    });
+    assert!(opened.iter().all(|addresses| *addresses == opened[0]));
+    let errors = on_threads(ranks(2, 0, AMPLE), |of| {
+        let bytes = if of.rank() == 0 { 512 } else { 1024 };
+        of.engine().window(bytes, Deadline::after(AMPLE)).unwrap_err()
+    });
+    assert!(errors.iter().all(|error| error.kind() == ErrorKind::Peer), "{errors:?}");
+    assert!(errors.iter().any(|error| error.to_string().contains("asks for a window of")), "{errors:?}");
+}
+
+#[test]
+fn a_rank_that_does_not_open_a_window_is_an_error_at_the_deadline() {
+    let errors = on_threads(ranks(2, 0, SHORT), |of| {
+        (of.rank() == 0).then(|| of.engine().window(64, Deadline::after(SHORT)).unwrap_err())
+    });
+    let error = errors[0].as_ref().unwrap();
+    assert!(matches!(error.kind(), ErrorKind::Deadline | ErrorKind::Peer), "{error}");
+    assert!(error.to_string().contains("the window of rank 0"), "{error}");
+}
+
+/// The memory of a GPU has no room for the window, so the exchange is an error on all ranks.
+#[test]
+fn a_window_without_room_is_an_error_on_all_ranks() {
+    let errors = on_threads(ranks(2, 0, AMPLE), |of| {
+        let by = Deadline::after(AMPLE);
+        let bytes = if of.rank() == 0 { 1 << 40 } else { 64 };
+        of.engine().window(bytes, by).unwrap_err()
+    });
+    assert_eq!(errors[0].kind(), ErrorKind::OutOfMemory, "{errors:?}");
+    assert!(errors[1].kind() == ErrorKind::Peer && errors[1].to_string().contains("rank 0 failed"), "{errors:?}");
+}
