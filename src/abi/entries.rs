@@ -51,6 +51,11 @@ impl EntryId {
         &ENTRIES[self.0]
     }
 
+    /// Returns the values of its axes.
+    pub const fn key(self) -> Key {
+        KEYS[self.0]
+    }
+
     /// Returns its name in the PTX.
     pub const fn name(self) -> &'static str {
         self.entry().name

@@ -30,6 +30,7 @@ pub mod params {
     mod in_place;
     mod normalize;
     mod packed_quads;
+    mod pairs;
     mod patch;
     mod ragged_tile;
     mod reduce;
@@ -58,6 +59,7 @@ pub mod params {
     pub use self::in_place::*;
     pub use self::normalize::*;
     pub use self::packed_quads::*;
+    pub use self::pairs::*;
     pub use self::patch::*;
     pub use self::ragged_tile::*;
     pub use self::reduce::*;
@@ -164,6 +166,28 @@ macro_rules! families {
                 for type W in [B8 B16 B32 B64 B128], type C in [Unhinted Hinted]
                 except I in [Wide] because "the offsets within a box are narrow, and those of boxes are wide"
                 = boxes::<W, C, { W::COUNT }, { granule(W::BYTES) }>;
+            /// [`COPY`] of several pairs of a source and a destination.
+            COPY_PAIRS copy_pairs(CopyPairsParams)
+                except C in [Hinted] because "pairs are small"
+                = copy_pairs;
+            /// [`ELEMENTS`] of several pairs, along few axes.
+            ELEMENTS_PAIRS elements_pairs(ElementsPairsParams) for type W in [B8 B16 B32 B64 B128]
+                except I in [Wide] because "pairs are small"
+                except C in [Hinted] because "pairs are small"
+                = elements_pairs::<W, { elements_per_thread(W::BYTES) as usize }>;
+            /// [`PATCH`] of several pairs.
+            PATCH_PAIRS patch_pairs(PatchPairsParams) for type W in [B8 B16 B32 B64 B128]
+                except I in [Wide] because "an array beyond narrow indices is not small"
+                = patch_pairs::<W>;
+            /// [`STAGGERED`] of several pairs.
+            STAGGERED_PAIRS staggered_pairs(TransposePairsParams) for type W in [B8 B16 B32 B64]
+                except I in [Wide] because "pairs are small"
+                except W in [B128] because "small_tile moves all elements of 16 bytes that fill a tile"
+                = staggered_pairs::<W>;
+            /// [`SMALL_TILE`] of several pairs.
+            SMALL_TILE_PAIRS small_tile_pairs(TransposePairsParams) for type W in [B8 B16 B32 B64 B128]
+                except I in [Wide] because "an array beyond narrow indices is not small"
+                = small_tile_pairs::<W, { W::COUNT }>;
             /// Bytes of a pattern.
             FILL fill_b128(FillParams)
                 = fill;

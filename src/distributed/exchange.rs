@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::pushes::{Lane, Push, Pushes};
+use super::push::{self, Push};
+use super::pushes::{Lane, Pushes};
 use super::{Distributed, Gpus, Move, Redistribution, Split, order};
 use crate::element::Element;
 use crate::error::{Result, counted, require};
@@ -11,7 +12,7 @@ use crate::ops::{Align, PermutePlan, Target};
 
 /// The bytes of a copy from which on those to peers leave multiprocessors to the copy of a rank to
 /// itself. All blocks of a smaller one fit on the GPU at once, so both run at once anyway, and
-/// fewer streams cost the host fewer calls. It was chosen and not measured.
+/// fewer streams and launches cost the host fewer calls. It was chosen and not measured.
 const APART: u64 = 16 << 20;
 
 /// A [`Redistribution`] that is ready to be launched on the GPUs of a host.
@@ -41,7 +42,7 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Plans the kernels of each rank.
+    /// Plans the kernels of each rank. Small copies of a rank that are alike have one launch.
     ///
     /// # Errors
     ///
@@ -51,17 +52,14 @@ impl Exchange {
         gpus.check_ranks(plan.ranks())?;
         let pushes_of = |(rank, moves): (usize, Vec<Move>)| {
             let target = Target::of(gpus.device(rank));
-            let to_peers = if gpus.is_limited() || moves.iter().any(|part| part.bytes >= APART) {
-                Lane::Peers
-            } else {
-                Lane::Default
-            };
-            let push = |part: Move| {
+            let is_apart = gpus.is_limited() || moves.iter().any(|part| part.bytes >= APART);
+            let to_peers = if is_apart { Lane::Peers } else { Lane::Default };
+            let one = |part: &Move| {
                 let align = Align::ALLOCATION;
                 let kernel = PermutePlan::new(&part.src, align, &part.dst, align, plan.width(), target)?;
-                Ok(Push { to: part.to, lane: if part.to == rank { Lane::Own } else { to_peers }, plan: kernel })
+                Ok(Push::one(part.to, if part.to == rank { Lane::Own } else { to_peers }, kernel))
             };
-            moves.into_iter().map(push).collect()
+            if is_apart { moves.iter().map(one).collect() } else { push::together(&moves, plan.width(), target, one) }
         };
         let moves = order::of_host(plan).into_iter().enumerate().take(plan.source().ranks());
         let pushes = moves.map(pushes_of).collect::<Result<_>>()?;
@@ -109,13 +107,13 @@ impl Exchange {
     }
 }
 
-/// The plan, and the kernel of each copy.
+/// The plan, and the kernel of each launch.
 impl fmt::Display for Exchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.plan)?;
         for (rank, pushes) in self.pushes.of().iter().enumerate() {
-            for Push { to, plan, .. } in pushes {
-                write!(f, "\nrank {rank} to {to}: {plan}")?;
+            for push in pushes {
+                write!(f, "\nrank {rank} to {push}")?;
             }
         }
         Ok(())

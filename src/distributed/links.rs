@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::pushes::{Lane, Push, Pushes};
+use super::push::Push;
+use super::pushes::{Lane, Pushes};
 use super::{Distributed, Exchange, Gpus, Redistribution};
 use crate::element::Element;
 use crate::error::{Result, counted, require};
@@ -35,7 +36,7 @@ pub fn time_push(gpus: &Arc<Gpus>, pairs: &[(usize, usize)], bytes: usize, sampl
     for &(from, to) in pairs {
         let align = Align::ALLOCATION;
         let plan = PermutePlan::new(&layout, align, &layout, align, 1, Target::of(gpus.device(from)))?;
-        of[from].push(Push { to, lane, plan });
+        of[from].push(Push::one(to, lane, plan));
     }
     let buffers = || (0..gpus.len()).map(|rank| gpus.device(rank).zeros::<u8>(bytes)).collect::<Result<Vec<_>>>();
     let (from, to) = (buffers()?, buffers()?);

@@ -23,6 +23,7 @@ mod links;
 mod nccl;
 mod order;
 mod plan;
+mod push;
 mod pushes;
 mod rendezvous;
 mod shards;

@@ -8,28 +8,20 @@ use std::sync::Arc;
 
 use super::Gpus;
 use super::gpus::Rank;
+use super::push::Push;
 use crate::context::{Allocation, Shared, queue_across};
 use crate::error::Result;
-use crate::ops::PermutePlan;
 use crate::stream::Stream;
 
 /// Copies of several ranks, which run at once.
 #[derive(Debug)]
 pub(super) struct Pushes {
     gpus: Arc<Gpus>,
-    /// The copies from each rank.
+    /// The launches of each rank.
     of: Vec<Vec<Push>>,
 }
 
-/// A copy from a rank to another, or to itself.
-#[derive(Debug)]
-pub(super) struct Push {
-    pub(super) to: usize,
-    pub(super) lane: Lane,
-    pub(super) plan: PermutePlan,
-}
-
-/// The stream of a copy. Copies on one run one after another.
+/// The stream of a launch. Launches on one run one after another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lane {
     /// The device's default stream.
@@ -55,7 +47,7 @@ impl Pushes {
         Self { gpus: Arc::clone(gpus), of }
     }
 
-    /// Returns the copies from each rank.
+    /// Returns the launches of each rank.
     pub(super) fn of(&self) -> &[Vec<Push>] {
         &self.of
     }
@@ -112,18 +104,18 @@ impl Pushes {
         for (number, pushes) in self.of.iter().enumerate() {
             let rank = &ranks[number];
             let mut waited: Vec<(Lane, usize)> = vec![(Lane::Default, number)];
-            for Push { to: peer, lane, plan } in pushes {
-                let stream = lane.stream(rank);
-                for operand in [number, *peer] {
-                    if !waited.contains(&(*lane, operand)) {
+            for push in pushes {
+                let (lane, stream) = (push.lane, push.lane.stream(rank));
+                for &operand in std::iter::once(&number).chain(push.to()) {
+                    if !waited.contains(&(lane, operand)) {
                         stream.wait_across(&ranks[operand].ready)?;
-                        waited.push((*lane, operand));
+                        waited.push((lane, operand));
                     }
                 }
                 // SAFETY: as the caller promises. The buffers live until their drops, which come
                 // after this work in the order of their streams: `join_all` orders later uses after
                 // it. The GPUs share their memory, as `Gpus::over` arranged.
-                unsafe { plan.launch_raw(&rank.device, from[number], to[*peer], stream.handle()) }?;
+                unsafe { push.queue(&rank.device, from[number], to, stream.handle()) }?;
             }
         }
         Ok(())
@@ -144,7 +136,7 @@ impl Pushes {
         }
         for (number, pushes) in self.of.iter().enumerate() {
             for (peer, rank) in ranks.iter().enumerate() {
-                if peer != number && pushes.iter().any(|push| push.to == peer) {
+                if peer != number && pushes.iter().any(|push| push.to().contains(&peer)) {
                     rank.device.default_stream().wait_across(&ranks[number].done)?;
                 }
             }

@@ -115,6 +115,8 @@ pub use iterate::iterate_into;
 pub use normalize::{normalize, normalize_into};
 #[cfg(feature = "distributed")]
 pub(crate) use operand::check_width;
+#[cfg(feature = "distributed")]
+pub(crate) use permute::PairsPlan;
 #[cfg(feature = "interp")]
 pub use permute::Requested;
 #[doc(hidden)]

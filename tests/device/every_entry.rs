@@ -21,6 +21,8 @@ use crate::far::Far;
 use crate::long::short_or_long;
 use crate::matrices::{Random, Sample, at_every_width, c_order};
 use crate::movers::{self, By};
+#[cfg(feature = "distributed")]
+use crate::peers;
 use crate::program::{Program, assert_same};
 use crate::{arithmetic, axes, binary, casts, debug_build, images, in_place, integers, naive, transposes};
 
@@ -61,6 +63,8 @@ fn launch_all(driver: &Arc<dyn Driver>) {
     casts::launch_all(&device, &mut Random::new(63));
     axes::launch_all(&device, &mut Random::new(64));
     integers::launch_all(&device, &mut Random::new(68));
+    #[cfg(feature = "distributed")]
+    peers::launch_all(&device);
     #[cfg(feature = "half")]
     affine::launch_all(&device, &mut Random::new(65));
     ops::spin(&device, Duration::from_micros(1), device.default_stream()).unwrap();
@@ -76,10 +80,11 @@ fn launch_all(driver: &Arc<dyn Driver>) {
     assert!(forgotten.is_empty(), "no shape in this file is planned for {forgotten:?}: add one for each");
 }
 
-/// Returns whether the features support the types of an entry: without `half` there are no halves,
-/// which most affine maps use.
+/// Returns whether the features launch an entry: without `half` there are no halves, which most
+/// affine maps use, and without `distributed` nothing moves pairs.
 fn can_be(name: &str) -> bool {
-    cfg!(feature = "half") || !name.starts_with("affine_")
+    (cfg!(feature = "half") || !name.starts_with("affine_"))
+        && (cfg!(feature = "distributed") || !name.contains("_pairs"))
 }
 
 /// Returns source layouts that go to C order, with the kernels that each is for; all are batches of

@@ -15,7 +15,9 @@ use crate::naive;
 cases! {
     Any ranks_that_share_a_device_redistribute_random_layouts,
     Any ranks_that_share_a_device_follow_and_precede_other_work,
+    Any ranks_that_share_a_device_launch_once_for_all_peers,
     SeveralGpus gpus_redistribute_random_layouts,
+    SeveralGpus gpus_launch_once_for_all_peers,
     SeveralGpus gpus_follow_and_precede_other_work,
 }
 
@@ -125,6 +127,52 @@ fn between_other_work(gpus: &Arc<Gpus>, size: usize) {
     assert!(scaled.gather().unwrap() == expected, "{ranks} ranks");
 }
 
+/// Exchanges by each kernel that moves several pairs, at every width, and compares every element.
+fn in_pairs(gpus: &Arc<Gpus>) {
+    fn run<T: Sample>(gpus: &Arc<Gpus>, random: &mut Random) {
+        let (ranks, width) = (gpus.len(), size_of::<T>());
+        let cut = |shape: &[usize], axis: usize| Split::whole(shape).unwrap().cut(axis, ranks).unwrap();
+        let whole = |shape: &[usize]| Split::whole(shape).unwrap();
+        let mut check = |kernel: &str, [from, to]: [Split; 2], axes: &[usize]| {
+            let plan = Redistribution::new(&from, axes.to_vec(), &to, width).unwrap();
+            let exchange = Exchange::new(gpus, &plan).unwrap();
+            let says = format!("{kernel}_pairs");
+            assert!(exchange.to_string().contains(&says), "{says} of {}: {exchange}", T::DTYPE);
+            let elements: Vec<T> = random.elements(from.shape().iter().product());
+            let source = Distributed::scatter(gpus, &from, &elements).unwrap();
+            let mut result = Distributed::alloc(gpus, &to).unwrap();
+            exchange.launch(&source, &mut result).unwrap();
+            let mut expected = vec![T::sample(0); elements.len()];
+            let turned = c_order(from.shape()).permuted_axes(axes).unwrap();
+            naive::copy(&elements, &turned, &mut expected, &c_order(to.shape()));
+            assert!(result.gather().unwrap() == expected, "{says} of {}: {exchange}", T::DTYPE);
+        };
+        let turned =
+            |[rows, cols]: [usize; 2]| [cut(&[ranks * rows, ranks * cols], 0), cut(&[ranks * cols, ranks * rows], 0)];
+        check("patch", turned([31, 33]), &[1, 0]);
+        let matrices = [cut(&[ranks * 3, 5, ranks * 7], 0), cut(&[ranks * 7, ranks * 3, 5], 0)];
+        check("patch", matrices, &[2, 0, 1]);
+        // More than `patch` takes of a pair: 65,536 elements and 256 KiB.
+        let side = if width <= 4 { 257 } else { 183 };
+        if width < 16 {
+            check("staggered", turned([side, side]), &[1, 0]);
+        }
+        // Vectors, from 1 MiB on for narrow elements.
+        let rows = 32 * 16 / width;
+        check("small_tile", turned([rows, (1 << 20) / width / rows]), &[1, 0]);
+        let square = [ranks * side, ranks * side];
+        check("elements", [cut(&square, 0), cut(&square, 1)], &[0, 1]);
+        check("copy", [whole(&[ranks * 16, 80]), cut(&[ranks * 16, 80], 0)], &[0, 1]);
+    }
+    let random = &mut Random::new(gpus.len() as u64);
+    at_every_width!(run(gpus, random));
+}
+
+/// Launches the entries that move several pairs.
+pub(crate) fn launch_all(device: &Device) {
+    in_pairs(&shared(device, 2, false));
+}
+
 /// The short form has a tenth of the layouts on the software GPU.
 fn ranks_that_share_a_device_redistribute_random_layouts(setup: &Setup) {
     let count = if setup.is_soft() { short_or_long(2, 20) } else { 100 };
@@ -144,6 +192,15 @@ fn ranks_that_share_a_device_follow_and_precede_other_work(setup: &Setup) {
             sizes.into_iter().for_each(|size| between_other_work(&shared(&device, ranks, limited), size));
         }
     });
+}
+
+fn ranks_that_share_a_device_launch_once_for_all_peers(setup: &Setup) {
+    let ranks: &[usize] = if setup.is_soft() { &[3] } else { &[2, 3, 8, 9] };
+    ranks.iter().for_each(|&ranks| in_pairs(&shared(&setup.device(), ranks, false)));
+}
+
+fn gpus_launch_once_for_all_peers(_setup: &Setup) {
+    in_pairs(&all(false));
 }
 
 fn gpus_redistribute_random_layouts(_setup: &Setup) {

@@ -18,12 +18,22 @@ use crate::thread::{self, Global, Word};
 /// them.
 #[inline(always)]
 pub unsafe fn patch<W: Word>(params: PatchParams) {
+    // SAFETY: as the caller promises.
+    unsafe { patch_of::<W>(params, Narrow::new(thread::block_z())) }
+}
+
+/// As [`patch`], for a patch of this image.
+///
+/// # Safety
+///
+/// As [`patch`].
+#[inline(always)]
+pub unsafe fn patch_of<W: Word>(params: PatchParams, image: Narrow) {
     let across_log2 = params.across_log2 as u32 & 31;
     let thread = thread::thread_x();
     let col = Narrow::new((thread::block_x() << across_log2) + (thread & ((1 << across_log2) - 1)));
     let row = Narrow::new(thread::block_y() * (PATCH_BLOCK >> across_log2) + (thread >> across_log2));
     if row < Narrow::truncate(params.rows) && col < Narrow::truncate(params.cols) {
-        let image = Narrow::new(thread::block_z());
         let stride = |stride: i64| Narrow::truncate(stride as u64);
         let mut src = row * stride(params.src_row_stride) + col * stride(params.src_col_stride);
         let mut dst = row * stride(params.dst_row_stride) + col * stride(params.dst_col_stride);

@@ -14,9 +14,19 @@ use crate::thread::{self, Word};
 /// writes them.
 #[inline(always)]
 pub unsafe fn tile<W: Word, I: Index, A: Arrangement<W>>(params: TransposeParams) {
+    // SAFETY: as the caller promises.
+    unsafe { tile_at::<W, I, A>(params, block::tile_position()) }
+}
+
+/// As [`tile`], for the tile at this row and column, both in tiles.
+///
+/// # Safety
+///
+/// As [`tile`].
+#[inline(always)]
+pub unsafe fn tile_at<W: Word, I: Index, A: Arrangement<W>>(params: TransposeParams, (row, col): (I, I)) {
     let tile = Tile::<W, A>::reserve();
     let (x, y) = (thread::thread_x(), thread::thread_y());
-    let (row, col) = block::tile_position::<I>();
     let src = Strip::<W, I>::new(Matrix::src(&params), (row, col));
     let dst = Strip::<W, I>::new(Matrix::dst(&params), (col, row));
 

@@ -6,6 +6,7 @@ mod cluster_times;
 mod failures;
 #[cfg(all(unix, feature = "cuda"))]
 mod nccl;
+mod one_launch;
 mod panics;
 mod planted;
 mod random_layouts;

@@ -8,6 +8,8 @@ mod choose;
 mod class;
 mod explain;
 mod launch;
+#[cfg(feature = "distributed")]
+mod pairs;
 mod plan;
 mod recent;
 mod strategies;
@@ -15,6 +17,8 @@ mod task;
 
 #[cfg(feature = "interp")]
 pub use explain::Requested;
+#[cfg(feature = "distributed")]
+pub(crate) use pairs::PairsPlan;
 pub use plan::PermutePlan;
 
 pub(in crate::ops) use class::Class;

@@ -57,7 +57,7 @@ use crate::view::{View, ViewMut};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PermutePlan {
     /// `None` where there are no elements.
-    work: Option<Launch>,
+    pub(super) work: Option<Launch>,
     /// Why the plan uses this kernel.
     pub(super) reason: &'static str,
     /// The work in elements of the layouts' width.
@@ -278,7 +278,7 @@ impl PermutePlan {
     }
 
     /// Returns the layouts from which launches write their parameters.
-    fn layouts(&self) -> Layouts<'_> {
+    pub(super) fn layouts(&self) -> Layouts<'_> {
         Layouts { canonical: &self.canonical, aligns: self.aligns }
     }
 
