@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use super::push::{self, Push};
 use super::pushes::{Lane, Pushes};
+use super::staged::{PIECE, Staged};
+use super::ways::Way;
 use super::{Distributed, Gpus, Move, Redistribution, Split, order};
 use crate::element::Element;
 use crate::error::{Result, counted, require};
@@ -42,14 +44,30 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Plans the kernels of each rank. Small copies of a rank that are alike have one launch.
+    /// Plans the kernels of each rank. Small copies of a rank that are alike have one launch. Where a
+    /// rank does not use another one's memory ([`Gpus::reaches`]), elements go through pinned host
+    /// memory, in pieces of 16 MiB at most. The buffers for that are allocated here. They have room
+    /// for two pieces on the host for each rank that sends, and for three on its GPU.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` if the plan has more ranks than there are GPUs; else as
-    /// [`PermutePlan::new`].
+    /// [`PermutePlan::new`], and the error of an allocation.
     pub fn new(gpus: &Arc<Gpus>, plan: &Redistribution) -> Result<Self> {
+        Self::in_pieces(gpus, plan, PIECE)
+    }
+
+    /// As [`Exchange::new`], with pieces of at most so many bytes, or of one element, through the
+    /// host.
+    ///
+    /// # Errors
+    ///
+    /// As [`Exchange::new`].
+    pub fn in_pieces(gpus: &Arc<Gpus>, plan: &Redistribution, bytes: u64) -> Result<Self> {
         gpus.check_ranks(plan.ranks())?;
+        let moves = order::of_host(plan).into_iter().take(plan.source().ranks());
+        let (pushed, staged): (Vec<Vec<Move>>, Vec<Vec<Move>>) =
+            moves.map(|moves| moves.into_iter().partition(|part| Way::of(gpus, part) == Way::Kernel)).unzip();
         let pushes_of = |(rank, moves): (usize, Vec<Move>)| {
             let target = Target::of(gpus.device(rank));
             let is_apart = gpus.is_limited() || moves.iter().any(|part| part.bytes >= APART);
@@ -61,9 +79,14 @@ impl Exchange {
             };
             if is_apart { moves.iter().map(one).collect() } else { push::together(&moves, plan.width(), target, one) }
         };
-        let moves = order::of_host(plan).into_iter().enumerate().take(plan.source().ranks());
-        let pushes = moves.map(pushes_of).collect::<Result<_>>()?;
-        Ok(Self { plan: plan.clone(), pushes: Pushes::new(gpus, pushes) })
+        let pushes = pushed.into_iter().enumerate().map(pushes_of).collect::<Result<_>>()?;
+        let staged = Staged::new(gpus, (plan.axes(), plan.width()), &staged, bytes)?;
+        Ok(Self { plan: plan.clone(), pushes: Pushes::new(gpus, pushes, staged) })
+    }
+
+    /// Returns the pairs of ranks, from and to, whose elements go through pinned host memory.
+    pub fn through_host(&self) -> Vec<(usize, usize)> {
+        self.pushes.staged().pairs().collect()
     }
 
     /// Queues the copies of all ranks, after all former uses of the arrays. The work of a rank is
@@ -107,7 +130,7 @@ impl Exchange {
     }
 }
 
-/// The plan, and the kernel of each launch.
+/// The plan, and the kernel of each launch, or why it goes through the host.
 impl fmt::Display for Exchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.plan)?;
@@ -116,6 +139,6 @@ impl fmt::Display for Exchange {
                 write!(f, "\nrank {rank} to {push}")?;
             }
         }
-        Ok(())
+        write!(f, "{}", self.pushes.staged())
     }
 }

@@ -6,12 +6,13 @@ use crate::device::{Backend, Device};
 use crate::driver::Multiprocessors;
 #[cfg(feature = "interp")]
 use crate::driver::soft::{Config, Soft};
-use crate::error::{Error, ErrorKind, Result, counted, require};
+use crate::error::{Error, ErrorKind, Result, counted, refuse, require};
 use crate::stream::{Event, Stream};
 use crate::sync::lock;
 
-/// The GPUs of one host, one for each rank of a [`Split`](super::Split). They share their memory,
-/// so that kernels of one store into that of another.
+/// The GPUs of one host, one for each rank of a [`Split`](super::Split). They share their memory
+/// where they can, so that kernels of one store into that of another. Pairs that cannot exchange
+/// through pinned host memory.
 ///
 /// ```
 /// # #[cfg(feature = "interp")] {
@@ -25,8 +26,10 @@ use crate::sync::lock;
 #[derive(Debug)]
 pub struct Gpus {
     ranks: Vec<Rank>,
-    /// True if exchanges leave multiprocessors to other work.
-    is_limited: bool,
+    /// True at `[rank][peer]` if kernels of the rank use the memory of the peer.
+    reaches: Vec<Vec<bool>>,
+    /// The multiprocessors that exchanges have, if they leave others to other work.
+    limit: Option<u32>,
     /// Held while work is queued, which uses the events of the ranks.
     queueing: Mutex<()>,
 }
@@ -136,28 +139,24 @@ impl Gpus {
     }
 
     /// Takes devices that are open, rank by rank. A device may have several ranks; give a clone of
-    /// its handle for each.
+    /// its handle for each. Devices that cannot use each other's memory serve, too:
+    /// [`Gpus::reaches`] says which those are.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` if there is no device, they are of several kinds, or one GPU was opened
-    /// twice; `Unavailable` if two of them cannot use each other's memory; else the driver's error,
-    /// such as that of software GPUs of two hosts.
+    /// twice; else the driver's error, such as that of software GPUs of two hosts.
     pub fn over(devices: Vec<Device>) -> Result<Self> {
         require!(!devices.is_empty(), InvalidArgument, "no device was given; give one for each rank");
-        for (number, device) in devices.iter().enumerate() {
-            for peer in &devices[..number] {
-                share(device, peer)?;
-                share(peer, device)?;
-            }
-        }
+        let reached = |device: &Device| devices.iter().map(|peer| share(peer, device)).collect();
+        let reaches = devices.iter().map(reached).collect::<Result<_>>()?;
         let all = |device: Device| {
             let multiprocessors = device.info().multiprocessors;
             Rank::new(device, multiprocessors)
         };
         let ranks: Vec<Rank> = devices.into_iter().map(all).collect::<Result<_>>()?;
         check_one_host(&ranks)?;
-        Ok(Self { ranks, is_limited: false, queueing: Mutex::default() })
+        Ok(Self { ranks, reaches, limit: None, queueing: Mutex::default() })
     }
 
     /// Leaves all but so many multiprocessors of each GPU to other work. An exchange then runs on
@@ -181,16 +180,56 @@ impl Gpus {
         for rank in &self.ranks {
             Stream::on(&rank.device, Multiprocessors { first: 0, count: multiprocessors })?;
         }
+        let rounded = |device: &Device| multiprocessors.next_multiple_of(LEAST_PART).min(device.info().multiprocessors);
         let ranks = self.ranks.into_iter().map(|rank| {
-            let all = rank.device.info().multiprocessors;
-            Rank::new(rank.device, multiprocessors.next_multiple_of(LEAST_PART).min(all))
+            let count = rounded(&rank.device);
+            Rank::new(rank.device, count)
         });
-        Ok(Self { ranks: ranks.collect::<Result<_>>()?, is_limited: true, queueing: self.queueing })
+        Ok(Self { ranks: ranks.collect::<Result<_>>()?, limit: Some(multiprocessors), ..self })
     }
 
     /// Returns whether exchanges leave multiprocessors to other work.
     pub(super) fn is_limited(&self) -> bool {
-        self.is_limited
+        self.limit.is_some()
+    }
+
+    /// Returns how many multiprocessors exchanges have, if they leave others to other work.
+    pub(super) fn limit(&self) -> Option<u32> {
+        self.limit
+    }
+
+    /// Returns whether kernels of a rank use the memory of another one. Where they cannot, an
+    /// [`Exchange`](super::Exchange) copies through pinned host memory.
+    ///
+    /// ```
+    /// # #[cfg(feature = "interp")] {
+    /// use warpstride::distributed::Gpus;
+    ///
+    /// let gpus = Gpus::soft(2)?;
+    /// assert!(gpus.reaches(0, 1) && gpus.reaches(1, 0));
+    /// # }
+    /// # Ok::<(), warpstride::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If there is no such rank.
+    pub fn reaches(&self, rank: usize, peer: usize) -> bool {
+        self.reaches[rank][peer]
+    }
+
+    /// Checks that all ranks use each other's memory, which `what` needs.
+    pub(super) fn check_all_reach(&self, what: &str) -> Result<()> {
+        for (rank, reached) in self.reaches.iter().enumerate() {
+            if let Some(peer) = reached.iter().position(|reaches| !reaches) {
+                refuse!(
+                    Unavailable,
+                    "{what} need GPUs that use each other's memory, and rank {rank} does not use that of rank {peer}; use an \
+                     Exchange, which copies through the host"
+                );
+            }
+        }
+        Ok(())
     }
 
     /// Returns the number of ranks.
@@ -240,10 +279,10 @@ impl Gpus {
     }
 }
 
-/// Lets `peer` use the memory of a device.
-fn share(device: &Device, peer: &Device) -> Result<()> {
+/// Lets `peer` use the memory of a device; false if it has no way to.
+fn share(device: &Device, peer: &Device) -> Result<bool> {
     if device == peer {
-        return Ok(());
+        return Ok(true);
     }
     let (ours, theirs) = (device.info(), peer.info());
     require!(
@@ -254,10 +293,11 @@ fn share(device: &Device, peer: &Device) -> Result<()> {
         ours.name,
         theirs.name
     );
-    device.driver().share_with(theirs.ordinal).map_err(|error| match error.kind() {
-        ErrorKind::Unavailable => error,
-        _ => error.while_doing(format_args!("sharing the memory of {} {}", ours.name, ours.ordinal)),
-    })
+    match device.driver().share_with(theirs.ordinal) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::Unavailable => Ok(false),
+        Err(error) => Err(error.while_doing(format_args!("sharing the memory of {} {}", ours.name, ours.ordinal))),
+    }
 }
 
 /// Checks that streams of each device can wait for events of the others. Software GPUs of two hosts

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::push::Push;
 use super::pushes::{Lane, Pushes};
-use super::{Distributed, Exchange, Gpus, Redistribution};
+use super::staged::{PIECE, Staged};
+use super::ways::Way;
+use super::{Distributed, Exchange, Gpus, Move, Redistribution};
 use crate::element::Element;
 use crate::error::{Result, counted, require};
 use crate::layout::Layout;
@@ -14,6 +16,7 @@ use crate::roofline::measure::{self, Timing};
 
 /// Times a flat push: kernels of each `from` store `bytes` bytes into the memory of its `to`, by
 /// 16-byte stores, all at once. The bytes over the median time are the bandwidth of each direction.
+/// Pairs that do not use each other's memory copy through pinned host memory.
 ///
 /// # Errors
 ///
@@ -33,15 +36,21 @@ pub fn time_push(gpus: &Arc<Gpus>, pairs: &[(usize, usize)], bytes: usize, sampl
     let layout = Layout::row_major(&[bytes])?;
     let lane = if gpus.is_limited() { Lane::Peers } else { Lane::Default };
     let mut of: Vec<Vec<Push>> = (0..gpus.len()).map(|_| Vec::new()).collect();
+    let mut staged = vec![Vec::new(); gpus.len()];
     for &(from, to) in pairs {
         let align = Align::ALLOCATION;
+        let part = Move { from, to, bytes: bytes as u64, src: layout, dst: layout };
+        if Way::of(gpus, &part) == Way::Host {
+            staged[from].push(part);
+            continue;
+        }
         let plan = PermutePlan::new(&layout, align, &layout, align, 1, Target::of(gpus.device(from)))?;
         of[from].push(Push::one(to, lane, plan));
     }
     let buffers = || (0..gpus.len()).map(|rank| gpus.device(rank).zeros::<u8>(bytes)).collect::<Result<Vec<_>>>();
     let (from, to) = (buffers()?, buffers()?);
     let [from, to] = [&from, &to].map(|buffers| buffers.iter().map(DeviceBuffer::memory).collect::<Vec<_>>());
-    let pushes = Pushes::new(gpus, of);
+    let pushes = Pushes::new(gpus, of, Staged::new(gpus, (&[0], 1), &staged, PIECE)?);
     let device = gpus.device(0);
     measure::time(device, device.default_stream(), samples, || {
         // SAFETY: each buffer has the layout's bytes, each is written by one push, and none is read

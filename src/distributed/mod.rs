@@ -3,7 +3,8 @@
 //! A [`Split`] says which rank has which box of an array. A [`Redistribution`] plans the copies
 //! from one split to another; it is pure, for any number of ranks. An [`Exchange`] runs them on the
 //! [`Gpus`] of a host: the kernels that permute within a GPU store into the memory of its peers, so
-//! nothing is packed and each byte crosses a link once. A [`Distributed`] array holds the parts.
+//! nothing is packed and each byte crosses a link once. GPUs that do not use each other's memory
+//! exchange through pinned host memory. A [`Distributed`] array holds the parts.
 //!
 //! A [`Communicator`] is one rank of several, each with a thread or a process of its own, that send
 //! messages to each other. A [`ShardExchange`] redistributes an array among them, of which each
@@ -28,7 +29,9 @@ mod pushes;
 mod rendezvous;
 mod shards;
 mod split;
+mod staged;
 mod together;
+mod ways;
 
 pub use array::Distributed;
 pub use communicator::{Aborter, Combine, Communicator, Deadline, Engine, Message, Reduce, Trace, TracedCall, Window};

@@ -10,7 +10,7 @@ use crate::ops::check_width;
 
 /// The redistribution of an array from one [`Split`] to another, with its axes in another order.
 /// Each pair of ranks has one [`Move`] at most: a copy between a box of the one's part and a box of
-/// the other's. Nothing is packed in between.
+/// the other's.
 ///
 /// ```
 /// use warpstride::distributed::{Redistribution, Split};
@@ -182,12 +182,7 @@ impl fmt::Display for Redistribution {
         let Self { from, to, order, width, .. } = self;
         writeln!(f, "{from} to {to}, axes {order:?}, {}", format_args!("elements of {}", counted(width, "byte")))?;
         let (all, ranks) = (self.crossing_bytes(), self.ranks());
-        write!(
-            f,
-            "{} from rank to rank, at most {} of one rank; nothing is packed",
-            counted(all, "byte"),
-            self.busiest_bytes()
-        )?;
+        write!(f, "{} from rank to rank, at most {} of one rank", counted(all, "byte"), self.busiest_bytes())?;
         let printed = if ranks > PRINTED {
             (0..PRINTED).map(|rank| self.moves_from(rank)).collect()
         } else {

@@ -2,13 +2,15 @@
 //!
 //! Each rank pushes what others get, because loads from a peer are slower than stores to it. A rank
 //! begins when its own operands and those of its peers are ready, and a result is used after all
-//! ranks that store into it are done. Events say both, so the host waits for nothing.
+//! ranks that store into it are done. Events say both, so the host waits for nothing. Copies
+//! between GPUs that do not use each other's memory are queued along: see `staged.rs`.
 
 use std::sync::Arc;
 
 use super::Gpus;
 use super::gpus::Rank;
 use super::push::Push;
+use super::staged::Staged;
 use crate::context::{Allocation, Shared, queue_across};
 use crate::error::Result;
 use crate::stream::Stream;
@@ -19,6 +21,8 @@ pub(super) struct Pushes {
     gpus: Arc<Gpus>,
     /// The launches of each rank.
     of: Vec<Vec<Push>>,
+    /// Those that kernels cannot make.
+    staged: Staged,
 }
 
 /// The stream of a launch. Launches on one run one after another.
@@ -43,13 +47,18 @@ impl Lane {
 }
 
 impl Pushes {
-    pub(super) fn new(gpus: &Arc<Gpus>, of: Vec<Vec<Push>>) -> Self {
-        Self { gpus: Arc::clone(gpus), of }
+    pub(super) fn new(gpus: &Arc<Gpus>, of: Vec<Vec<Push>>, staged: Staged) -> Self {
+        Self { gpus: Arc::clone(gpus), of, staged }
     }
 
     /// Returns the launches of each rank.
     pub(super) fn of(&self) -> &[Vec<Push>] {
         &self.of
+    }
+
+    /// Returns the other copies.
+    pub(super) fn staged(&self) -> &Staged {
+        &self.staged
     }
 
     /// Returns the GPUs that they are for.
@@ -68,17 +77,17 @@ impl Pushes {
     pub(super) unsafe fn queue(&self, operands: [&[&Shared<Allocation>]; 2]) -> Result<()> {
         let (_queueing, ranks) = self.gpus.lock();
         let streams = || ranks.iter().map(|rank| rank.device.default_stream());
-        let used = operands.iter().flat_map(|of| streams().zip(of.iter().copied()));
+        let used = operands.iter().flat_map(|of| streams().zip(of.iter().copied())).chain(self.staged.memory(ranks));
         let [from, to] = operands.map(|of| of.iter().map(|memory| memory.address()).collect::<Vec<_>>());
         queue_across(used.collect(), || {
-            let unwound = WaitOnUnwind(ranks);
+            let unwound = WaitOnUnwind(self, ranks);
             // SAFETY: as the caller promises; `queue_across` orders it after former uses.
             let pushed = unsafe { self.push_all(ranks, &from, &to) };
             // After a failure too, so that no later use comes before the copies that are queued.
             let joined = self.join_all(ranks);
             std::mem::forget(unwound);
             if joined.is_err() {
-                wait_for_all(ranks);
+                self.wait_for_all(ranks);
             }
             pushed.and(joined)
         })
@@ -118,12 +127,14 @@ impl Pushes {
                 unsafe { push.queue(&rank.device, from[number], to, stream.handle()) }?;
             }
         }
-        Ok(())
+        // SAFETY: as the caller promises; the callers hold the lock of the ranks.
+        unsafe { self.staged.queue(ranks, from, to) }
     }
 
     /// Makes the stream of each rank wait for what reads or writes its operands.
     fn join_all(&self, ranks: &[Rank]) -> Result<()> {
         let nothing = Vec::new();
+        self.staged.join(ranks)?;
         for (number, rank) in ranks.iter().enumerate() {
             let (stream, pushes) = (rank.device.default_stream(), self.of.get(number).unwrap_or(&nothing));
             for (lane, beside) in [(Lane::Peers, &rank.peers), (Lane::Own, &rank.own)] {
@@ -143,23 +154,24 @@ impl Pushes {
         }
         Ok(())
     }
-}
 
-/// Waits for the copies of all ranks. Where they could not be joined, nothing else orders later
-/// uses after those that are queued. A device whose wait fails has stopped its work.
-fn wait_for_all(ranks: &[Rank]) {
-    for rank in ranks {
-        for lane in [Lane::Default, Lane::Peers, Lane::Own] {
-            let _ = lane.stream(rank).synchronize();
+    /// Waits for the copies of all ranks. Where they could not be joined, nothing else orders later
+    /// uses after those that are queued. A device whose wait fails has stopped its work.
+    fn wait_for_all(&self, ranks: &[Rank]) {
+        for rank in ranks {
+            for lane in [Lane::Default, Lane::Peers, Lane::Own] {
+                let _ = lane.stream(rank).synchronize();
+            }
         }
+        self.staged.wait();
     }
 }
 
 /// Waits when dropped, which happens only if a driver panicked: the locks of the operands end then.
-struct WaitOnUnwind<'a>(&'a [Rank]);
+struct WaitOnUnwind<'a>(&'a Pushes, &'a [Rank]);
 
 impl Drop for WaitOnUnwind<'_> {
     fn drop(&mut self) {
-        wait_for_all(self.0);
+        self.0.wait_for_all(self.1);
     }
 }

@@ -57,9 +57,9 @@ pub(super) fn run(args: &args::Bench, spread: &args::Spread, backend: Backend, o
     let record = record(subject, &measured, samples, push_gbps, &gpus);
     let run = bench.run(vec![record]);
     let predicted = links.map(|links| links.predict_ms(&plan));
-    let told = told(&plan, links, predicted);
+    let told = told(&exchange, &plan, links, predicted);
     let mut document = json::document_of_one(&run)?;
-    document.insert("links".into(), links_json(&plan, links, predicted));
+    document.insert("links".into(), links_json(&exchange, &plan, links, predicted));
     bench.kept.finish(&run, text::record(&run, &run.cases[0]) + &told, document, output)
 }
 
@@ -143,8 +143,16 @@ fn record(subject: Subject, measured: &Measured, samples: usize, push_gbps: Opti
 }
 
 /// The lines about the plan and the links.
-fn told(plan: &Redistribution, links: Option<Links>, predicted: Option<f64>) -> String {
+fn told(exchange: &Exchange, plan: &Redistribution, links: Option<Links>, predicted: Option<f64>) -> String {
     let mut text = format!("{plan}\n");
+    let through_host = exchange.through_host();
+    if !through_host.is_empty() {
+        let pairs: Vec<String> = through_host.into_iter().map(|(from, to)| format!("{from} to {to}")).collect();
+        text += &format!(
+            "{} through pinned host memory, because these GPUs do not use each other's memory\n",
+            pairs.join(", ")
+        );
+    }
     if let (Some(Links { start_ms, gbps }), Some(ms)) = (links, predicted) {
         text += &format!(
             "predicted {ms:.4} ms: {} of the busiest GPU at {gbps:.1} GB/s a direction, and {:.1} us to start\n",
@@ -155,12 +163,13 @@ fn told(plan: &Redistribution, links: Option<Links>, predicted: Option<f64>) -> 
     text
 }
 
-fn links_json(plan: &Redistribution, links: Option<Links>, predicted: Option<f64>) -> Value {
+fn links_json(exchange: &Exchange, plan: &Redistribution, links: Option<Links>, predicted: Option<f64>) -> Value {
     json!({
         "crossing_bytes": plan.crossing_bytes(),
         "busiest_bytes": plan.busiest_bytes(),
         "gbps": links.map(|links| links.gbps),
         "start_ms": links.map(|links| links.start_ms),
         "predicted_ms": predicted,
+        "through_host": exchange.through_host(),
     })
 }

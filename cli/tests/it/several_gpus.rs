@@ -69,7 +69,7 @@ fn a_redistribution_is_planned_verified_and_counted() {
         0,
         &[
             "redistribute [64, 48] f32, axes [1, 0], from 0:2 to 0:2 over 2 GPUs, on software GPU",
-            "6144 bytes from rank to rank, at most 3072 of one rank; nothing is packed",
+            "6144 bytes from rank to rank, at most 3072 of one rank",
             "rank 0: 3072 to 1, 3072 to 0 (itself)",
         ],
         &[],

@@ -88,8 +88,9 @@ impl Communicator {
     ///
     /// # Errors
     ///
-    /// The driver's error.
+    /// `Unavailable` if two of the GPUs cannot use each other's memory; else the driver's error.
     pub fn local(gpus: &Arc<Gpus>) -> Result<Vec<Self>> {
+        gpus.check_all_reach("communicators of one process")?;
         let engines = local::engines(gpus)?.into_iter();
         Ok(engines.map(|engine| Self::over(Arc::new(engine))).collect())
     }

@@ -4,7 +4,7 @@ mod arrivals;
 mod exchange;
 mod lanes;
 mod messages;
-mod pieces;
+pub(super) mod pieces;
 mod steps;
 mod way;
 mod windowed;

@@ -7,19 +7,19 @@ use crate::layout::Layout;
 
 /// A piece of a copy. Its bytes lie side by side while they travel, in the order of its axes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Piece {
-    pub(super) bytes: u64,
+pub(in crate::distributed) struct Piece {
+    pub(in crate::distributed) bytes: u64,
     /// The number of the step in which it travels, from 0.
-    pub(super) step: usize,
+    pub(in crate::distributed) step: usize,
     /// The elements in the storage of the source's part.
-    pub(super) src: Layout,
+    pub(in crate::distributed) src: Layout,
     /// The elements in the storage of the result's part.
-    pub(super) dst: Layout,
+    pub(in crate::distributed) dst: Layout,
 }
 
 impl Piece {
     /// Returns whether the elements are copied side by side before they are sent.
-    pub(super) fn is_packed(&self) -> bool {
+    pub(in crate::distributed) fn is_packed(&self) -> bool {
         !self.src.is_standard_layout()
     }
 
@@ -31,7 +31,7 @@ impl Piece {
     }
 
     /// Returns whether the elements are copied to their places after they have arrived.
-    pub(super) fn is_unpacked(&self) -> bool {
+    pub(in crate::distributed) fn is_unpacked(&self) -> bool {
         !self.dst.is_standard_layout()
     }
 }
@@ -42,7 +42,7 @@ const LARGEST: u64 = 448 << 20;
 
 /// The sizes of pieces that are packed or sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Sizes {
+pub(in crate::distributed) enum Sizes {
     /// At most so many bytes, or one element.
     Most(u64),
     /// Small ones first and last, and large ones between: see [`growing`]. So many peers get pieces
@@ -100,7 +100,7 @@ const MANY: u128 = 1 << 12;
 ///
 /// The elements travel in the order of the result, and the source's rank packs them so, unless they
 /// lie side by side in the source and not in the result: then the result's rank sorts them.
-pub(super) fn pieces(of: &Move, order: &[usize], width: usize, sizes: Sizes) -> Vec<Piece> {
+pub(in crate::distributed) fn pieces(of: &Move, order: &[usize], width: usize, sizes: Sizes) -> Vec<Piece> {
     let (whole, width) = (travelling(of, order), width as u64);
     let mut pieces = Vec::new();
     match sizes {

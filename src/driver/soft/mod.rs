@@ -54,6 +54,9 @@ pub struct Config {
     /// The compute capability that it reports, major and minor. Plans choose kernels by it; kernels
     /// run and count alike. Default 9.0, an H100's, whose counters it reproduces.
     pub compute_capability: (u32, u32),
+    /// The number of GPUs that can use each other's memory, of those of a host: with 2, they do so
+    /// in pairs, counted from the first one, and with 1, none does. Default: all of them.
+    pub island: usize,
     /// How kernels run.
     pub interp: interp::Config,
 }
@@ -63,7 +66,8 @@ impl Default for Config {
         // Beyond what the host can give, the system kills the process instead of refusing an
         // allocation.
         let memory_bytes = available_memory().map_or(MOST_MEMORY_BYTES, |bytes| MOST_MEMORY_BYTES.min(bytes / 2));
-        Self { seed: 0, memory_bytes, compute_capability: (9, 0), interp: interp::Config::default() }
+        let interp = interp::Config::default();
+        Self { seed: 0, memory_bytes, compute_capability: (9, 0), island: usize::MAX, interp }
     }
 }
 
@@ -107,6 +111,8 @@ pub struct Soft {
 /// other, and an address space.
 struct Host {
     gpus: Vec<Gpu>,
+    /// See [`Config::island`].
+    island: usize,
     // Locked while work runs; `pool::install` says why that is safe.
     state: Mutex<State>,
 }
@@ -153,7 +159,7 @@ impl Soft {
             Gpu::new(numbers + u64::from(ordinal), device_info(&config, ordinal), memory, config.interp.clone())
         };
         let gpus = (0..).zip(std::iter::once(first).chain(others).take(count)).map(gpu).collect();
-        let host = Arc::new(Host { gpus, state: Mutex::new(State::new(config.seed)) });
+        let host = Arc::new(Host { gpus, island: config.island.max(1), state: Mutex::new(State::new(config.seed)) });
         (0..count).map(|number| Self { host: Arc::clone(&host), number }).collect()
     }
 
@@ -169,7 +175,7 @@ impl Soft {
     }
 
     fn alone(seed: u64, gpu: Gpu) -> Self {
-        Self { host: Arc::new(Host { gpus: vec![gpu], state: Mutex::new(State::new(seed)) }), number: 0 }
+        Self { host: Arc::new(Host { gpus: vec![gpu], island: 1, state: Mutex::new(State::new(seed)) }), number: 0 }
     }
 
     fn gpu(&self) -> &Gpu {

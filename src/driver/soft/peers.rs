@@ -8,7 +8,7 @@ use crate::error::{Error, Result, require};
 unsafe impl Peers for Soft {
     fn can_share_with(&self, peer: u32) -> Result<bool> {
         let _state = self.working()?;
-        Ok(self.host.gpus.get(peer as usize).is_some())
+        Ok(self.host.gpus.get(peer as usize).is_some() && self.is_of_island(peer))
     }
 
     fn share_with(&self, peer: u32) -> Result<()> {
@@ -21,6 +21,20 @@ unsafe impl Peers for Soft {
             self.number,
             crate::error::counted(gpus.len(), "GPU")
         );
+        require!(
+            self.is_of_island(peer),
+            Unavailable,
+            "software GPU {peer} cannot use the memory of number {}: the configuration has them on two islands; copy through the \
+             host",
+            self.number
+        );
         self.memory().share_with(&gpus[peer as usize].memory).map_err(Error::from)
+    }
+}
+
+impl Soft {
+    /// Returns whether a GPU of the host can use the memory of this one.
+    fn is_of_island(&self, peer: u32) -> bool {
+        peer as usize / self.host.island == self.number / self.host.island
     }
 }

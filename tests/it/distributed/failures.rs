@@ -11,12 +11,15 @@ use warpstride::driver::trace::{Method, Trace};
 use warpstride::interp::Checks;
 use warpstride::{Device, Result, ops};
 
-use super::{host, permuted, split};
+use super::{islands, permuted, split};
 use crate::long::short_or_long;
 
 const SHAPE: [usize; 3] = [5, 4, 3];
 const AXES: [usize; 3] = [2, 0, 1];
 const GPUS: usize = 3;
+
+/// All GPUs use each other's memory.
+const ALL: usize = usize::MAX;
 
 /// GPUs of a host whose drivers' calls can be made to fail.
 struct Traced {
@@ -25,9 +28,13 @@ struct Traced {
     limited: bool,
 }
 
+/// The order of work, whether exchanges leave multiprocessors to others, and the GPUs that use each
+/// other's memory.
+type Setting = (u64, bool, usize);
+
 impl Traced {
-    fn new(seed: u64, limited: bool) -> Self {
-        let soft = host(GPUS, seed, Checks::ALL);
+    fn new((seed, limited, island): Setting) -> Self {
+        let soft = islands(GPUS, seed, Checks::ALL, island);
         let traced = |soft: &Arc<Soft>| Arc::new(Trace::new(Arc::clone(soft) as Arc<dyn Driver>));
         Self { traces: soft.iter().map(traced).collect(), soft, limited }
     }
@@ -81,7 +88,7 @@ fn flow(gpus: &Arc<Gpus>) -> Result<Vec<f32>> {
         let stream = gpus.device(rank).stream()?;
         ops::scale_into(2.0, plain.part(rank), source.part_mut(rank), &stream)?;
     }
-    let exchange = Exchange::new(gpus, &Redistribution::new(&from, AXES, &to, 4)?)?;
+    let exchange = Exchange::in_pieces(gpus, &Redistribution::new(&from, AXES, &to, 4)?, 16)?;
     let mut result = Distributed::alloc(gpus, &to)?;
     exchange.launch(&source, &mut result)?;
     exchange.launch(&source, &mut result)?;
@@ -91,8 +98,8 @@ fn flow(gpus: &Arc<Gpus>) -> Result<Vec<f32>> {
 
 /// The calls of each GPU in a run without failures, from those that open it to those behind the
 /// second launch.
-fn calls(seed: u64, limited: bool) -> Vec<usize> {
-    let traced = Traced::new(seed, limited);
+fn calls(setting: Setting) -> Vec<usize> {
+    let traced = Traced::new(setting);
     let gpus = traced.open().unwrap();
     assert_eq!(flow(&gpus).unwrap(), expected());
     drop(gpus);
@@ -100,12 +107,12 @@ fn calls(seed: u64, limited: bool) -> Vec<usize> {
     traced.traces.iter().map(|trace| trace.calls().len()).collect()
 }
 
-fn each_failure(seed: u64, limited: bool, fail: impl Fn(&Trace, usize)) {
-    for (gpu, calls) in calls(seed, limited).into_iter().enumerate() {
+fn each_failure(setting: Setting, fail: impl Fn(&Trace, usize)) {
+    for (gpu, calls) in calls(setting).into_iter().enumerate() {
         assert!(calls > 20, "GPU {gpu}: {calls} calls");
         // The short form has a third of the calls.
         for index in (0..calls).skip(gpu).step_by(short_or_long(3, 1)) {
-            let traced = Traced::new(seed, limited);
+            let traced = Traced::new(setting);
             fail(&traced.traces[gpu], index);
             let outcome = traced.run();
             let call = traced.traces[gpu].calls().get(index).map(ToString::to_string);
@@ -121,15 +128,16 @@ fn each_failure(seed: u64, limited: bool, fail: impl Fn(&Trace, usize)) {
 
 #[test]
 fn a_failed_call_leaves_an_error_or_the_right_values() {
-    each_failure(0, false, Trace::fail_nth);
-    each_failure(2, true, Trace::fail_nth);
-    each_failure(1, true, Trace::fail_nth);
+    for setting in [(0, false, ALL), (2, true, ALL), (1, true, ALL), (0, false, 1), (1, true, 2)] {
+        each_failure(setting, Trace::fail_nth);
+    }
 }
 
 #[test]
 fn a_gpu_that_is_lost_leaves_no_copy_behind() {
-    each_failure(0, true, Trace::fail_from);
-    each_failure(1, false, Trace::fail_from);
+    for setting in [(0, true, ALL), (1, false, ALL), (1, false, 1), (0, true, 2)] {
+        each_failure(setting, Trace::fail_from);
+    }
 }
 
 /// The copies of other ranks are queued when one of these fails, and nothing orders them before the
@@ -138,8 +146,10 @@ fn a_gpu_that_is_lost_leaves_no_copy_behind() {
 fn the_arrays_of_a_failed_launch_may_be_dropped() {
     for method in [Method::Launch, Method::EventRecord, Method::EventWait] {
         for gpu in 0..GPUS {
-            for (seed, limited) in [(0, false), (0, true), (1, true), (2, false)] {
-                let traced = Traced::new(seed, limited);
+            for setting in
+                [(0, false, ALL), (0, true, ALL), (1, true, ALL), (2, false, ALL), (0, false, 1), (1, true, 2)]
+            {
+                let traced = Traced::new(setting);
                 let gpus = traced.open().unwrap();
                 let (from, to) = (split(&SHAPE, "0:3"), split(&[3, 5, 4], "0:2+0+1"));
                 let source = Distributed::scatter(&gpus, &from, &elements()).unwrap();

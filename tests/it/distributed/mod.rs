@@ -4,6 +4,7 @@ mod communicators;
 mod cluster;
 mod cluster_times;
 mod failures;
+mod islands;
 #[cfg(all(unix, feature = "cuda"))]
 mod nccl;
 mod one_launch;
@@ -30,8 +31,13 @@ const MEMORY_BYTES: u64 = 16 << 20;
 
 /// Opens software GPUs of one host.
 fn host(count: usize, seed: u64, checks: Checks) -> Vec<Arc<Soft>> {
+    islands(count, seed, checks, usize::MAX)
+}
+
+/// Opens software GPUs of one host, of which those of an `island` use each other's memory.
+fn islands(count: usize, seed: u64, checks: Checks, island: usize) -> Vec<Arc<Soft>> {
     let interp = interp::Config { checks, ..interp::Config::default() };
-    let config = Config { seed, memory_bytes: count as u64 * MEMORY_BYTES, interp, ..Config::default() };
+    let config = Config { seed, memory_bytes: count as u64 * MEMORY_BYTES, island, interp, ..Config::default() };
     Soft::host(count, &config).into_iter().map(Arc::new).collect()
 }
 

@@ -10,16 +10,19 @@ use warpstride::driver::Driver;
 use warpstride::interp::Checks;
 use warpstride::{Device, Result};
 
-use super::{host, split};
+use super::{islands, split};
 use crate::hooked::Hooked;
 
-/// The waits of an exchange among three GPUs, each of which launches twice.
-const WAITS: isize = 14;
+/// The waits of an exchange among three GPUs, each of which launches twice: where they use each
+/// other's memory, and where none does.
+const WAITS: [(usize, &str, isize); 2] = [(3, "0:1+1+4", 14), (1, "0:3", 36)];
 
 /// The result is dropped right after the panic, and no push that was queued may touch its memory.
 #[test]
 fn a_panic_leaves_no_push_behind() {
-    for at in 0..WAITS {
+    for (island, cuts, at) in
+        WAITS.into_iter().flat_map(|(island, cuts, waits)| (0..waits).map(move |at| (island, cuts, at)))
+    {
         let left = Arc::new(AtomicIsize::new(isize::MAX));
         let open = |soft| {
             let left = Arc::clone(&left);
@@ -30,12 +33,13 @@ fn a_panic_leaves_no_push_behind() {
             });
             Device::with_allocator(Arc::new(hooked), |driver| Ok(Arc::new(DriverMemory::new(driver))))
         };
-        let devices: Vec<Device> = host(3, 0, Checks::NONE).into_iter().map(open).collect::<Result<_>>().unwrap();
+        let devices: Vec<Device> =
+            islands(3, 0, Checks::NONE, island).into_iter().map(open).collect::<Result<_>>().unwrap();
         let gpus = Arc::new(Gpus::over(devices).unwrap());
-        let rows = split(&[6, 6], "0:1+1+4");
+        let rows = split(&[6, 6], cuts);
         let source = Distributed::scatter(&gpus, &rows, &[1_f32; 36]).unwrap();
         let mut result = Distributed::<f32>::alloc(&gpus, &rows).unwrap();
-        let exchange = Exchange::new(&gpus, &Redistribution::new(&rows, [1, 0], &rows, 4).unwrap()).unwrap();
+        let exchange = Exchange::in_pieces(&gpus, &Redistribution::new(&rows, [1, 0], &rows, 4).unwrap(), 8).unwrap();
         exchange.launch(&source, &mut result).unwrap();
         gpus.synchronize().unwrap();
         left.store(at, Ordering::Relaxed);

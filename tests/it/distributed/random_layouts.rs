@@ -11,7 +11,7 @@ use warpstride::interp::Checks;
 use warpstride::random::SplitMix64;
 use warpstride::{Device, ops};
 
-use super::{devices, host, permuted};
+use super::{devices, islands, permuted};
 use crate::long::short_or_long;
 
 /// The GPUs of the host. A case takes 2 of them or more.
@@ -159,6 +159,8 @@ struct Case {
     from: Drawn,
     axes: Vec<usize>,
     to: Drawn,
+    /// The bytes of a piece where GPUs do not use each other's memory.
+    piece: u64,
 }
 
 impl Case {
@@ -169,7 +171,8 @@ impl Case {
         let axes = order(shape.len(), random);
         let permuted: Vec<usize> = axes.iter().map(|&axis| shape[axis]).collect();
         let (from, to) = (Drawn::new(&shape, gpus, random), Drawn::new(&permuted, gpus, random));
-        Self { gpus, limited: random.one_in(2), width: 1 << random.below(5), from, axes, to }
+        let (limited, width) = (random.one_in(2), 1 << random.below(5));
+        Self { gpus, limited, width, from, axes, to, piece: 1 << random.below(11) }
     }
 
     fn run(&self, devices: &[Device]) {
@@ -215,7 +218,7 @@ impl Case {
     /// Overwrites the source while the copies from it are queued, and the result while it is read.
     fn launch_twice<T: Element + PartialEq>(&self, gpus: &Arc<Gpus>, [first, second]: [Vec<T>; 2]) {
         let plan = Redistribution::new(&self.from.split, self.axes.clone(), &self.to.split, size_of::<T>()).unwrap();
-        let exchange = Exchange::new(gpus, &plan).unwrap();
+        let exchange = Exchange::in_pieces(gpus, &plan, self.piece).unwrap();
         let mut source = Distributed::scatter(gpus, &self.from.split, &first).unwrap();
         let mut result = Distributed::alloc(gpus, &self.to.split).unwrap();
         exchange.launch(&source, &mut result).unwrap();
@@ -244,13 +247,14 @@ fn same_parts<T: Element + PartialEq + std::fmt::Debug>(array: &Distributed<T>, 
 }
 
 /// The short form has 60 of the 1,000 layouts and 4 of the 64 seeds. Every second pair of seeds
-/// has the checkers on.
+/// has the checkers on. All GPUs use each other's memory, or three, two or one of them.
 #[test]
 fn drawn_layouts_are_redistributed_as_the_oracle_does() {
     let (layouts, seeds) = short_or_long((60, 4), (1_000, 64));
     for seed in 0..seeds {
         let is_checked = seed % 4 >= 2;
-        let drivers = host(GPUS, seed, if is_checked { Checks::ALL } else { Checks::NONE });
+        let checks = if is_checked { Checks::ALL } else { Checks::NONE };
+        let drivers = islands(GPUS, seed, checks, [usize::MAX, 3, 2, 1][((seed + seed / 4) % 4) as usize]);
         let devices = devices(&drivers).unwrap();
         for number in 0..layouts {
             let case = Case::new(number);

@@ -9,14 +9,31 @@ use warpstride::driver::soft::Soft;
 use warpstride::interp::Checks;
 use warpstride::{Device, Result, ops};
 
-use super::{host, permuted, split};
+use super::{islands, permuted, split};
 use crate::hooked::Hooked;
 
 const GPUS: usize = 3;
 const SHAPE: [usize; 2] = [6, 6];
 
+/// How an exchange is made.
+#[derive(Debug, Clone, Copy)]
+struct Setting {
+    /// True if it leaves multiprocessors to others.
+    limited: bool,
+    /// The GPUs that use each other's memory.
+    island: usize,
+    /// The cuts of the source. The result is cut into three.
+    from: &'static str,
+}
+
+/// The bytes of a piece through the host. If all ranks have a third, each pair of them has two, and
+/// else one.
+fn piece(setting: Setting) -> u64 {
+    if setting.from.is_empty() { 48 } else { 8 }
+}
+
 /// GPUs of a host of which a wait for an event is lost: the one before which the counter is 0.
-fn forgetful(seed: u64, limited: bool) -> (Arc<Gpus>, Arc<AtomicIsize>) {
+fn forgetful(seed: u64, Setting { limited, island, .. }: Setting) -> (Arc<Gpus>, Arc<AtomicIsize>) {
     let left = Arc::new(AtomicIsize::new(isize::MAX));
     let open = |soft: Arc<Soft>| {
         let left = Arc::clone(&left);
@@ -24,21 +41,24 @@ fn forgetful(seed: u64, limited: bool) -> (Arc<Gpus>, Arc<AtomicIsize>) {
         hooked.forgets_wait = Box::new(move || left.fetch_sub(1, Ordering::Relaxed) == 0);
         Device::with_driver(Arc::new(hooked))
     };
-    let devices = host(GPUS, seed, Checks::NONE).into_iter().map(open).collect::<Result<_>>().unwrap();
+    let devices = islands(GPUS, seed, Checks::NONE, island).into_iter().map(open).collect::<Result<_>>().unwrap();
     let gpus = Gpus::over(devices).unwrap();
     (Arc::new(if limited { gpus.limited_to(1).unwrap() } else { gpus }), left)
 }
 
-/// Runs two exchanges between work on the parts, with wait `forgotten` lost. Returns the elements,
-/// and the number of waits.
-fn run(seed: u64, (cuts, limited): (&str, bool), forgotten: isize) -> (Result<Vec<Vec<f32>>>, isize) {
-    let (gpus, left) = forgetful(seed, limited);
-    let rows = split(&SHAPE, cuts);
+/// Runs an exchange between work on the parts, with wait `forgotten` lost, and another one behind
+/// it if `again`. Returns the elements, and the number of waits in the first exchange.
+fn run(seed: u64, setting: Setting, again: bool, forgotten: isize) -> (Result<Vec<Vec<f32>>>, isize) {
+    let (gpus, left) = forgetful(seed, setting);
+    let [from, rows] = [setting.from, "0:3"].map(|cuts| split(&SHAPE, cuts));
     let elements: Vec<f32> = (1..=36_u8).map(f32::from).collect();
-    let plain = Distributed::scatter(&gpus, &rows, &elements).unwrap();
-    let arrays = [(); 4].map(|()| Distributed::scatter(&gpus, &rows, &[0.5; 36]).unwrap());
-    let [mut source, mut result, mut kept, mut last] = arrays;
-    let exchange = Exchange::new(&gpus, &Redistribution::new(&rows, [1, 0], &rows, 4).unwrap()).unwrap();
+    let plain = Distributed::scatter(&gpus, &from, &elements).unwrap();
+    let mut source = Distributed::scatter(&gpus, &from, &[0.5; 36]).unwrap();
+    let results = [(); 4].map(|()| Distributed::scatter(&gpus, &rows, &[0.5; 36]).unwrap());
+    let [mut result, mut kept, mut last, mut second] = results;
+    let mut waits = 0;
+    let exchange =
+        Exchange::in_pieces(&gpus, &Redistribution::new(&from, [1, 0], &rows, 4).unwrap(), piece(setting)).unwrap();
     gpus.synchronize().unwrap();
     left.store(forgotten, Ordering::Relaxed);
     let mut work = || {
@@ -53,20 +73,21 @@ fn run(seed: u64, (cuts, limited): (&str, bool), forgotten: isize) -> (Result<Ve
             ops::scale_into(2.0, plain.part(rank), source.part_mut(rank), stream)?;
         }
         exchange.launch(&source, &mut result)?;
+        waits = forgotten - left.load(Ordering::Relaxed);
         for rank in 0..GPUS {
             let stream = gpus.device(rank).default_stream();
             ops::scale_into(3.0, result.part(rank), last.part_mut(rank), stream)?;
             ops::scale_into(0.0, plain.part(rank), source.part_mut(rank), stream)?;
         }
-        Ok(())
+        if again { exchange.launch(&source, &mut second) } else { Ok(()) }
     };
     let outcome = work();
-    let waits = forgotten - left.swap(isize::MAX, Ordering::Relaxed);
+    left.store(isize::MAX, Ordering::Relaxed);
     // One GPU after the other, so that a seed always gives the same order.
     let mut turn = (0..GPUS).map(|step| gpus.device((seed as usize + step) % GPUS));
     let outcome = outcome.and_then(|()| turn.try_for_each(Device::synchronize));
     let gathered =
-        outcome.and_then(|()| [&kept, &result, &last, &source].map(Distributed::gather).into_iter().collect());
+        outcome.and_then(|()| [&kept, &result, &last, &source, &second].map(Distributed::gather).into_iter().collect());
     (gathered, waits)
 }
 
@@ -77,19 +98,35 @@ const SEEDS: u64 = 64;
 fn no_wait_of_an_exchange_can_be_left_out() {
     let elements: Vec<f32> = (1..=36_u8).map(f32::from).collect();
     let turned = |factor: f32| permuted(&elements, &SHAPE, &[1, 0]).iter().map(|x| factor * x).collect::<Vec<_>>();
-    let expected = vec![vec![0.5; 36], turned(2.0), turned(6.0), vec![0.0; 36]];
-    // Each rank has one launch, or two of which one may be on a stream of its own, or three.
-    for (cuts, limited, expected_waits) in [("0:3", false, 12), ("0:1+1+4", false, 14), ("0:3", true, 24)] {
+    let expected = |again: bool| {
+        let second = vec![if again { 0.0 } else { 0.5 }; 36];
+        vec![vec![0.5; 36], turned(2.0), turned(6.0), vec![0.0; 36], second]
+    };
+    // Where they use each other's memory, each rank has one launch, or two of which one may be on a
+    // stream of its own, or three.
+    for (limited, island, from, planned) in [
+        (false, GPUS, "0:3", 12),
+        (false, GPUS, "0:1+1+4", 14),
+        (true, GPUS, "0:3", 24),
+        (false, 1, "0:3", 36),
+        (true, 1, "", 11),
+    ] {
+        let setting = Setting { limited, island, from };
         let mut waits = 0;
         for seed in 0..SEEDS {
-            let (gathered, counted) = run(seed, (cuts, limited), isize::MAX / 2);
-            assert_eq!(gathered.unwrap(), expected, "seed {seed}");
-            waits = counted;
+            for again in [false, true] {
+                let (gathered, counted) = run(seed, setting, again, isize::MAX / 2);
+                assert_eq!(gathered.unwrap(), expected(again), "seed {seed}");
+                waits = counted;
+            }
         }
-        assert_eq!(waits, expected_waits, "{cuts}");
+        assert_eq!(waits, planned, "{setting:?}");
         for forgotten in 0..waits {
-            let is_right = |seed| run(seed, (cuts, limited), forgotten).0.is_ok_and(|gathered| gathered == expected);
-            assert!(!(0..SEEDS).all(is_right), "wait {forgotten} of {waits} is not needed; {cuts}, limited: {limited}");
+            let is_right = |seed| {
+                let is_right = |again| run(seed, setting, again, forgotten).0.is_ok_and(|all| all == expected(again));
+                is_right(false) && is_right(true)
+            };
+            assert!(!(0..SEEDS).all(is_right), "wait {forgotten} of {waits} is not needed: {setting:?}");
         }
     }
 }

@@ -1,0 +1,116 @@
+//! GPUs that do not use each other's memory: their copies go through pinned host memory.
+
+use std::sync::Arc;
+
+use warpstride::ErrorKind;
+use warpstride::distributed::{Communicator, Distributed, Exchange, Gpus, Redistribution};
+use warpstride::interp::Checks;
+
+use super::{devices, islands, permuted, split};
+
+const SHAPE: [usize; 3] = [6, 5, 4];
+
+fn elements(from: u16) -> Vec<u16> {
+    (from..from + 120).collect()
+}
+
+/// GPUs of which those of an island use each other's memory.
+fn gpus(count: usize, seed: u64, island: usize) -> Arc<Gpus> {
+    Arc::new(Gpus::over(devices(&islands(count, seed, Checks::NONE, island)).unwrap()).unwrap())
+}
+
+#[test]
+fn a_rank_uses_the_memory_of_its_island() {
+    let gpus = gpus(5, 0, 2);
+    let reached = |rank| (0..5).filter(|&peer| gpus.reaches(rank, peer)).collect::<Vec<_>>();
+    assert_eq!([0, 1, 2, 4].map(reached), [vec![0, 1], vec![0, 1], vec![2, 3], vec![4]]);
+}
+
+/// Copies that are packed, sorted, both and neither, in pieces of an element up to all at once.
+#[test]
+fn values_are_right_in_pieces_of_any_size() {
+    for (axes, from, to) in
+        [([2, 0, 1], "0:3", "0:3"), ([0, 1, 2], "0:3", "1:3"), ([0, 1, 2], "0:3", ""), ([1, 0, 2], "", "1:3")]
+    {
+        let shape = axes.map(|axis| SHAPE[axis]);
+        let (from, to) = (split(&SHAPE, from), split(&shape, to));
+        for (seed, island) in [(0, 1), (1, 1), (2, 2), (3, 2)] {
+            let gpus = gpus(3, seed, island);
+            let plan = Redistribution::new(&from, axes, &to, 2).unwrap();
+            for bytes in [0, 2, 14, 60, 1 << 20] {
+                let exchange = Exchange::in_pieces(&gpus, &plan, bytes).unwrap();
+                let mut result = Distributed::alloc(&gpus, &to).unwrap();
+                for start in [0, 1000, 2000] {
+                    let source = Distributed::scatter(&gpus, &from, &elements(start)).unwrap();
+                    exchange.launch(&source, &mut result).unwrap();
+                }
+                let expected = permuted(&elements(2000), &SHAPE, &axes);
+                assert_eq!(result.gather().unwrap(), expected, "{plan} in pieces of {bytes}, seed {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_exchange_says_which_pairs_go_through_the_host() {
+    let gpus = gpus(3, 0, 2);
+    let plan = Redistribution::new(&split(&[6, 6], "0:3"), [1, 0], &split(&[6, 6], "0:3"), 4).unwrap();
+    let exchange = Exchange::in_pieces(&gpus, &plan, 8).unwrap();
+    let mut pairs = exchange.through_host();
+    pairs.sort_unstable();
+    assert_eq!(pairs, [(0, 2), (1, 2), (2, 0), (2, 1)]);
+    let text = exchange.to_string();
+    let line = "rank 2 to 0: 16 bytes through pinned host memory in 2 pieces, because these GPUs do not use each other's memory";
+    assert!(text.contains(line), "{text}");
+    assert!(text.contains("\n  packed by "), "{text}");
+    assert!(Exchange::new(&gpus, &plan).unwrap().to_string().contains("in 1 piece,"));
+    let near = super::gpus(3, 0, false);
+    assert_eq!(Exchange::new(&near, &plan).unwrap().through_host(), []);
+}
+
+#[test]
+fn a_launch_through_the_host_neither_waits_nor_allocates() {
+    let gpus = gpus(3, 0, 1);
+    let plan = Redistribution::new(&split(&[9, 9], "0:3"), [1, 0], &split(&[9, 9], "0:3"), 4).unwrap();
+    let exchange = Exchange::in_pieces(&gpus, &plan, 12).unwrap();
+    let source = Distributed::scatter(&gpus, plan.source(), &[1.5_f32; 81]).unwrap();
+    let mut result = Distributed::alloc(&gpus, plan.result()).unwrap();
+    exchange.launch(&source, &mut result).unwrap();
+    let before: Vec<_> = (0..3).map(|rank| gpus.device(rank).stats()).collect();
+    for _ in 0..20 {
+        exchange.launch(&source, &mut result).unwrap();
+    }
+    for (rank, before) in before.iter().enumerate() {
+        let calls = gpus.device(rank).stats().since(before);
+        assert_eq!(calls.memory, before.memory, "rank {rank}: {calls}");
+        let queued = ["launch", "copy_h2d", "copy_d2h", "event_record", "event_wait"];
+        let made = queued.map(|method| calls.calls_of(method));
+        assert_eq!(made.iter().sum::<u64>(), calls.calls.values().sum::<u64>(), "rank {rank}: {calls}");
+        assert_eq!(made[1..3], [20 * 2 * 3; 2], "rank {rank}: three pieces from and to each other one");
+    }
+    assert_eq!(result.gather().unwrap(), [1.5; 81]);
+}
+
+/// An exchange that is dropped leaves its pinned memory to the copies that are queued, and other
+/// copies get other memory until these have run.
+#[test]
+fn pinned_memory_outlasts_the_exchange() {
+    for seed in 0..16 {
+        let gpus = gpus(2, seed, 1);
+        let (rows, columns) = (split(&SHAPE, "0:2"), split(&SHAPE, "1:2"));
+        let arrays: Vec<_> =
+            (0..8).map(|number| Distributed::scatter(&gpus, &rows, &elements(200 * number)).unwrap()).collect();
+        let results: Vec<_> = arrays.iter().map(|array| array.redistribute(&columns).unwrap()).collect();
+        drop(arrays);
+        for (number, result) in results.iter().enumerate() {
+            assert_eq!(result.gather().unwrap(), elements(200 * number as u16), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn messages_need_gpus_that_use_each_others_memory() {
+    let error = Communicator::local(&gpus(3, 0, 2)).expect_err("rank 2 is alone");
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.to_string().contains("rank 0 does not use that of rank 2; use an Exchange"), "{error}");
+}
