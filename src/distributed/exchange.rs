@@ -49,6 +49,9 @@ impl Exchange {
     /// memory, in pieces of 16 MiB at most. The buffers for that are allocated here. They have room
     /// for two pieces on the host for each rank that sends, and for three on its GPU.
     ///
+    /// Copy engines take elements that lie side by side in both parts, 4 MiB or more of them. After
+    /// a measurement of the links ([`Gpus::measure_links`]), they take what they are faster for.
+    ///
     /// # Errors
     ///
     /// `InvalidArgument` if the plan has more ranks than there are GPUs; else as
@@ -57,8 +60,8 @@ impl Exchange {
         Self::in_pieces(gpus, plan, PIECE)
     }
 
-    /// As [`Exchange::new`], with pieces of at most so many bytes, or of one element, through the
-    /// host.
+    /// As [`Exchange::new`], with pieces of at most so many bytes, or of one element. These are the
+    /// pieces that are packed or go through the host.
     ///
     /// # Errors
     ///
@@ -66,8 +69,13 @@ impl Exchange {
     pub fn in_pieces(gpus: &Arc<Gpus>, plan: &Redistribution, bytes: u64) -> Result<Self> {
         gpus.check_ranks(plan.ranks())?;
         let moves = order::of_host(plan).into_iter().take(plan.source().ranks());
-        let (pushed, staged): (Vec<Vec<Move>>, Vec<Vec<Move>>) =
-            moves.map(|moves| moves.into_iter().partition(|part| Way::of(gpus, part) == Way::Kernel)).unzip();
+        let (mut pushed, mut staged) = (Vec::new(), Vec::new());
+        for moves in moves {
+            let ways = moves.into_iter().map(|part| (Way::of(gpus, &part), part));
+            let (kernels, others): (Vec<_>, Vec<_>) = ways.partition(|(way, _)| *way == Way::Kernel);
+            pushed.push(kernels.into_iter().map(|(_, part)| part).collect());
+            staged.push(others);
+        }
         let pushes_of = |(rank, moves): (usize, Vec<Move>)| {
             let target = Target::of(gpus.device(rank));
             let is_apart = gpus.is_limited() || moves.iter().any(|part| part.bytes >= APART);
@@ -86,7 +94,12 @@ impl Exchange {
 
     /// Returns the pairs of ranks, from and to, whose elements go through pinned host memory.
     pub fn through_host(&self) -> Vec<(usize, usize)> {
-        self.pushes.staged().pairs().collect()
+        self.pushes.staged().pairs(Way::Host).collect()
+    }
+
+    /// Returns the pairs of ranks, from and to, between which copy engines move the elements.
+    pub fn by_engines(&self) -> Vec<(usize, usize)> {
+        self.pushes.staged().pairs(Way::Engine).collect()
     }
 
     /// Queues the copies of all ranks, after all former uses of the arrays. The work of a rank is
@@ -130,7 +143,7 @@ impl Exchange {
     }
 }
 
-/// The plan, and the kernel of each launch, or why it goes through the host.
+/// The plan, and the kernel of each launch, or its other way.
 impl fmt::Display for Exchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.plan)?;

@@ -1,6 +1,8 @@
 //! The GPUs of one host that ranks run on.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::PairLinks;
 
 use crate::device::{Backend, Device};
 use crate::driver::Multiprocessors;
@@ -28,6 +30,8 @@ pub struct Gpus {
     ranks: Vec<Rank>,
     /// True at `[rank][peer]` if kernels of the rank use the memory of the peer.
     reaches: Vec<Vec<bool>>,
+    /// The links that were measured.
+    links: Mutex<Vec<PairLinks>>,
     /// The multiprocessors that exchanges have, if they leave others to other work.
     limit: Option<u32>,
     /// Held while work is queued, which uses the events of the ranks.
@@ -134,7 +138,7 @@ impl Gpus {
             "a host has at most {MOST_SOFT} software GPUs, and {count} were asked for; use fewer"
         );
         let devices = Soft::host(count, &Config::default()).into_iter();
-        let devices = devices.map(|gpu| Device::with_driver(std::sync::Arc::new(gpu))).collect::<Result<_>>()?;
+        let devices = devices.map(|gpu| Device::with_driver(Arc::new(gpu))).collect::<Result<_>>()?;
         Self::over(devices)
     }
 
@@ -156,7 +160,7 @@ impl Gpus {
         };
         let ranks: Vec<Rank> = devices.into_iter().map(all).collect::<Result<_>>()?;
         check_one_host(&ranks)?;
-        Ok(Self { ranks, reaches, limit: None, queueing: Mutex::default() })
+        Ok(Self { ranks, reaches, links: Mutex::default(), limit: None, queueing: Mutex::default() })
     }
 
     /// Leaves all but so many multiprocessors of each GPU to other work. An exchange then runs on
@@ -216,6 +220,60 @@ impl Gpus {
     /// If there is no such rank.
     pub fn reaches(&self, rank: usize, peer: usize) -> bool {
         self.reaches[rank][peer]
+    }
+
+    /// Measures the links between all ranks that use each other's memory, by kernels and by copy
+    /// engines. Exchanges that are made afterwards choose between both by these figures.
+    ///
+    /// # Errors
+    ///
+    /// As [`time_push`](super::time_push): `Unavailable` on software GPUs, which have no times.
+    pub fn measure_links(self: &Arc<Self>, samples: usize) -> Result<Vec<PairLinks>> {
+        let measured = PairLinks::measure_all(self, samples)?;
+        self.set_links(measured.clone())?;
+        Ok(measured)
+    }
+
+    /// Has exchanges that are made from now on go by these figures of the links, such as those of
+    /// an earlier measurement.
+    ///
+    /// ```
+    /// # #[cfg(feature = "interp")] {
+    /// use std::sync::Arc;
+    ///
+    /// use warpstride::distributed::{Exchange, Gpus, Links, PairLinks, Redistribution, Split};
+    ///
+    /// let gpus = Arc::new(Gpus::soft(2)?);
+    /// let slow = Links { start_ms: 0.005, gbps: 2.0 };
+    /// let fast = Links { start_ms: 0.010, gbps: 25.0 };
+    /// gpus.set_links(vec![PairLinks { from: 0, to: 1, kernels: slow, engine: fast }])?;
+    /// let (whole, rows) = (Split::whole(&[512, 512])?, Split::whole(&[512, 512])?.cut(0, 2)?);
+    /// let exchange = Exchange::new(&gpus, &Redistribution::new(&whole, [1, 0], &rows, 4)?)?;
+    /// assert_eq!(exchange.by_engines(), [(0, 1)]);
+    /// # }
+    /// # Ok::<(), warpstride::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if a rank is not there.
+    pub fn set_links(&self, links: Vec<PairLinks>) -> Result<()> {
+        for PairLinks { from, to, .. } in &links {
+            require!(
+                *from.max(to) < self.len(),
+                InvalidArgument,
+                "a link from rank {from} to {to} was given, and there {} {}; give links of ranks that are there",
+                if self.len() == 1 { "is" } else { "are" },
+                counted(self.len(), "rank")
+            );
+        }
+        *lock(&self.links) = links;
+        Ok(())
+    }
+
+    /// Returns the figures of the link from a rank to another one, if it was measured.
+    pub(super) fn links(&self, from: usize, to: usize) -> Option<PairLinks> {
+        lock(&self.links).iter().find(|link| (link.from, link.to) == (from, to)).copied()
     }
 
     /// Checks that all ranks use each other's memory, which `what` needs.

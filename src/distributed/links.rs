@@ -23,6 +23,25 @@ use crate::roofline::measure::{self, Timing};
 /// `InvalidArgument` if there is no such rank, or one pushes or gets twice; `Unavailable` on
 /// software GPUs, which have no times; else the driver's error.
 pub fn time_push(gpus: &Arc<Gpus>, pairs: &[(usize, usize)], bytes: usize, samples: usize) -> Result<Timing> {
+    time_flat(gpus, pairs, bytes, samples, |from, to| if gpus.reaches(from, to) { Way::Kernel } else { Way::Host })
+}
+
+/// Times as [`time_push`] does, with copies by copy engines of the ranks that get the bytes.
+///
+/// # Errors
+///
+/// As [`time_push`].
+pub fn time_copy(gpus: &Arc<Gpus>, pairs: &[(usize, usize)], bytes: usize, samples: usize) -> Result<Timing> {
+    time_flat(gpus, pairs, bytes, samples, |from, to| if gpus.reaches(to, from) { Way::Engine } else { Way::Host })
+}
+
+fn time_flat(
+    gpus: &Arc<Gpus>,
+    pairs: &[(usize, usize)],
+    bytes: usize,
+    samples: usize,
+    way: impl Fn(usize, usize) -> Way,
+) -> Result<Timing> {
     let mut ends = [vec![false; gpus.len()], vec![false; gpus.len()]];
     for &(from, to) in pairs {
         require!(
@@ -39,9 +58,9 @@ pub fn time_push(gpus: &Arc<Gpus>, pairs: &[(usize, usize)], bytes: usize, sampl
     let mut staged = vec![Vec::new(); gpus.len()];
     for &(from, to) in pairs {
         let align = Align::ALLOCATION;
-        let part = Move { from, to, bytes: bytes as u64, src: layout, dst: layout };
-        if Way::of(gpus, &part) == Way::Host {
-            staged[from].push(part);
+        let way = way(from, to);
+        if way != Way::Kernel {
+            staged[from].push((way, Move { from, to, bytes: bytes as u64, src: layout, dst: layout }));
             continue;
         }
         let plan = PermutePlan::new(&layout, align, &layout, align, 1, Target::of(gpus.device(from)))?;
@@ -103,15 +122,54 @@ impl Links {
     /// As [`time_push`]; `InvalidArgument` for one rank, which has no link.
     pub fn measure(gpus: &Arc<Gpus>, samples: usize) -> Result<Self> {
         require!(gpus.len() > 1, InvalidArgument, "one rank has no link to measure; give two or more");
-        let time = |bytes| time_push(gpus, &ring(gpus.len()), bytes, samples).map(|timing| timing.median_ms());
-        let [few, many] = [time(SIZES[0])?, time(SIZES[1])?];
-        let bytes_a_ms = (SIZES[1] - SIZES[0]) as f64 / (many - few).max(f64::MIN_POSITIVE);
-        Ok(Self { start_ms: (few - SIZES[0] as f64 / bytes_a_ms).max(0.0), gbps: bytes_a_ms / 1e6 })
+        Self::timed(|bytes| time_push(gpus, &ring(gpus.len()), bytes, samples))
     }
 
     /// Predicts the milliseconds of a redistribution: those of the bytes of the rank that pushes or
     /// gets most, and of the start. Each rank's copy to itself runs meanwhile.
     pub fn predict_ms(&self, plan: &Redistribution) -> f64 {
-        self.start_ms + plan.busiest_bytes() as f64 / (self.gbps * 1e6)
+        self.push_ms(plan.busiest_bytes())
+    }
+
+    /// Predicts the milliseconds of a push of so many bytes.
+    pub fn push_ms(&self, bytes: u64) -> f64 {
+        self.start_ms + bytes as f64 / (self.gbps * 1e6)
+    }
+
+    /// Returns the figures of what takes such times.
+    fn timed(time: impl Fn(usize) -> Result<Timing>) -> Result<Self> {
+        let time = |bytes| time(bytes).map(|timing| timing.median_ms());
+        let [few, many] = [time(SIZES[0])?, time(SIZES[1])?];
+        let bytes_a_ms = (SIZES[1] - SIZES[0]) as f64 / (many - few).max(f64::MIN_POSITIVE);
+        Ok(Self { start_ms: (few - SIZES[0] as f64 / bytes_a_ms).max(0.0), gbps: bytes_a_ms / 1e6 })
+    }
+}
+
+/// The link from a rank to another one, as kernels use it and as copy engines do.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PairLinks {
+    /// The rank that has the bytes.
+    pub from: usize,
+    /// The rank that gets them.
+    pub to: usize,
+    /// Kernels of `from` store into the memory of `to`.
+    pub kernels: Links,
+    /// A copy engine of `to` fetches the bytes.
+    pub engine: Links,
+}
+
+impl PairLinks {
+    /// Measures each pair of ranks that use each other's memory, one at a time: 1 MiB and 256 MiB.
+    pub(super) fn measure_all(gpus: &Arc<Gpus>, samples: usize) -> Result<Vec<Self>> {
+        let all = (0..gpus.len()).flat_map(|from| (0..gpus.len()).map(move |to| (from, to)));
+        let linked = all.filter(|&(from, to)| {
+            gpus.device(from) != gpus.device(to) && gpus.reaches(from, to) && gpus.reaches(to, from)
+        });
+        let measured = |(from, to)| {
+            let kernels = Links::timed(|bytes| time_push(gpus, &[(from, to)], bytes, samples))?;
+            let engine = Links::timed(|bytes| time_copy(gpus, &[(from, to)], bytes, samples))?;
+            Ok(Self { from, to, kernels, engine })
+        };
+        linked.map(measured).collect()
     }
 }

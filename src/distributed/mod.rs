@@ -37,7 +37,7 @@ pub use array::Distributed;
 pub use communicator::{Aborter, Combine, Communicator, Deadline, Engine, Message, Reduce, Trace, TracedCall, Window};
 pub use exchange::Exchange;
 pub use gpus::Gpus;
-pub use links::{Links, ring, time_exchange, time_push};
+pub use links::{Links, PairLinks, ring, time_copy, time_exchange, time_push};
 #[cfg(all(unix, feature = "cuda"))]
 pub use nccl::NcclLibrary;
 pub use plan::{Move, Redistribution};

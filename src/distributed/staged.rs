@@ -1,17 +1,20 @@
-//! Copies between ranks whose GPUs do not use each other's memory: through pinned host memory.
+//! Copies that copy engines make: between GPUs that use each other's memory, or through the host.
 //!
-//! The source's rank packs a piece side by side, where its elements do not lie so already, and
-//! copies it to the host. The other rank copies it from there and sorts it, where its elements do
-//! not lie side by side in the result. The host's buffer has two halves, so that one is filled
-//! while the other is emptied. Each rank has one stream for what leaves it and one for what
-//! arrives, so both directions are busy at once. Events order all of it, and the host waits for
-//! nothing. Streams can wait for events of devices whose memory they do not reach.
+//! The source's rank packs a piece side by side, where its elements do not lie so already. The
+//! other rank fetches it, and sorts it, where its elements do not lie side by side in the result.
+//! If the GPUs do not use each other's memory, the source's rank copies the piece to pinned host
+//! memory first, and the other rank fetches it from there. The source's buffers have two halves, so
+//! that one is filled while the other is emptied. Each rank has one stream for what leaves it and
+//! one for what arrives, so both directions are busy at once, and pieces arrive at a GPU one after
+//! another: several copies into one GPU at once are no faster. Events order all of it, and the host
+//! waits for nothing. Streams can wait for events of devices whose memory they do not reach.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::gpus::Rank;
 use super::shards::pieces::{Piece, Sizes, pieces};
+use super::ways::Way;
 use super::{Gpus, Move};
 use crate::context::{Allocation, Shared};
 use crate::device::Device;
@@ -27,7 +30,7 @@ use crate::stream::{Event, Stream};
 pub(super) const PIECE: u64 = 16 << 20;
 
 /// Halves of a buffer begin at multiples of so many bytes.
-const APART: u64 = 256;
+const APART: usize = 256;
 
 /// Copies between pairs of ranks, which run at once.
 #[derive(Debug, Default)]
@@ -46,6 +49,8 @@ struct Pair {
     from: usize,
     to: usize,
     bytes: u64,
+    /// By engines, or through the host.
+    way: Way,
     /// Recorded on the stream of what arrives, when a half of the source's buffers is free again.
     emptied: [Event; 2],
 }
@@ -76,11 +81,12 @@ struct Out {
     /// The pairs and halves of the last pieces that use each half. When these are free, all pieces
     /// have left.
     last: Vec<(usize, usize)>,
-    half_bytes: usize,
     /// Both halves; empty if nothing is packed.
     packed: DeviceBuffer<u8>,
-    /// Both halves. The drop of the copies takes it.
+    /// Both halves; empty if nothing goes through the host. The drop of the copies takes it.
     host: Option<PinnedBuffer<u8>>,
+    /// The bytes of a half of both.
+    half_bytes: [usize; 2],
 }
 
 /// The stream and the buffer of the pieces that arrive at a rank, one after another.
@@ -97,21 +103,27 @@ impl Staged {
     /// Plans copies of elements of `width` bytes, rank by rank, and allocates what they need. The
     /// axes of the source are in this order in the result. Pieces have at most so many bytes, or
     /// one element.
-    pub(super) fn new(gpus: &Gpus, (axes, width): (&[usize], usize), moves: &[Vec<Move>], piece: u64) -> Result<Self> {
+    pub(super) fn new(
+        gpus: &Gpus,
+        (axes, width): (&[usize], usize),
+        moves: &[Vec<(Way, Move)>],
+        piece: u64,
+    ) -> Result<Self> {
         let mut staged = Self::default();
         let mut leaving: Vec<Vec<Hop>> = Vec::with_capacity(moves.len());
         for of_rank in moves {
             let mut hops = Vec::new();
-            for part in of_rank {
+            for (way, part) in of_rank {
                 let event = || Event::untimed(gpus.device(part.to));
                 let pair = staged.pairs.len();
                 staged.pairs.push(Pair {
                     from: part.from,
                     to: part.to,
                     bytes: part.bytes,
+                    way: *way,
                     emptied: [event()?, event()?],
                 });
-                for cut in cut(part, (axes, width), piece) {
+                for cut in cut(part, *way, (axes, width), piece) {
                     hops.push(staged.hop(gpus, pair, &cut, width, &hops)?);
                 }
             }
@@ -119,7 +131,7 @@ impl Staged {
         }
         for rank in 0..gpus.len() {
             let none = Vec::new();
-            staged.outs.push(Out::new(gpus, rank, leaving.get(rank).unwrap_or(&none))?);
+            staged.outs.push(staged.out(gpus, rank, leaving.get(rank).unwrap_or(&none))?);
             let arriving = || leaving.iter().flatten().filter(|hop| staged.pairs[hop.pair].to == rank);
             let sorted = arriving().filter(|hop| hop.sort.is_some()).map(|hop| hop.bytes).max();
             let arrives = arriving().next().is_some();
@@ -144,9 +156,33 @@ impl Staged {
         Ok(Hop { pair, half: before.len() % 2, after, bytes: *bytes as usize, at: *at, pack, sort })
     }
 
-    /// Returns the ranks of each copy.
-    pub(super) fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.pairs.iter().map(|pair| (pair.from, pair.to))
+    /// Plans the stream and the buffers of pieces that leave a rank.
+    fn out(&self, gpus: &Gpus, rank: usize, hops: &[Hop]) -> Result<Option<Out>> {
+        if hops.is_empty() {
+            return Ok(None);
+        }
+        let device = gpus.device(rank);
+        let most = |uses: &dyn Fn(&Hop) -> bool| {
+            let bytes = hops.iter().filter(|hop| uses(hop)).map(|hop| hop.bytes).max();
+            bytes.unwrap_or(0).next_multiple_of(APART)
+        };
+        let half_bytes = [most(&|hop| hop.pack.is_some()), most(&|hop| self.pairs[hop.pair].way == Way::Host)];
+        let mut last: Vec<(usize, usize)> = hops.iter().rev().take(2).map(|hop| (hop.pair, hop.half)).collect();
+        // Those of one pair arrive one after another.
+        last.dedup_by_key(|(pair, _)| *pair);
+        Ok(Some(Out {
+            last,
+            stream: stream(gpus, rank)?,
+            filled: [Event::untimed(device)?, Event::untimed(device)?],
+            packed: device.alloc(2 * half_bytes[0])?,
+            host: Some(device.pinned(2 * half_bytes[1])?),
+            half_bytes,
+        }))
+    }
+
+    /// Returns the ranks of each copy that takes this way.
+    pub(super) fn pairs(&self, way: Way) -> impl Iterator<Item = (usize, usize)> {
+        self.pairs.iter().filter(move |pair| pair.way == way).map(|pair| (pair.from, pair.to))
     }
 
     /// Returns the buffers of the devices, each with the stream that its uses are joined to.
@@ -195,30 +231,37 @@ impl Staged {
     unsafe fn queue_hop(&self, hop: &Hop, [source, target]: [&Device; 2], from: u64, to: u64) -> Result<()> {
         let pair = &self.pairs[hop.pair];
         let (out, arriving) = self.ends(pair);
-        let behind = hop.half * out.half_bytes;
+        let [packed, host] = out.half_bytes.map(|bytes| hop.half * bytes);
+        if let Some(before) = hop.after {
+            out.stream.wait_across(&self.pairs[before].emptied[hop.half])?;
+        }
         let src = match &hop.pack {
             Some(kernel) => {
-                let packed = out.packed.address() + behind as u64;
-                // SAFETY: as the caller promises. The half has room for the piece, and the copy out
-                // of it before is work of this stream.
+                let packed = out.packed.address() + packed as u64;
+                // SAFETY: as the caller promises. The half has room for the piece.
                 unsafe { kernel.launch_raw(source, from, packed, out.stream.handle()) }?;
                 packed
             }
             None => from + hop.at[0],
         };
-        if let Some(before) = hop.after {
-            out.stream.wait_across(&self.pairs[before].emptied[hop.half])?;
+        let memory = out.host.as_ref().expect("it is taken by the drop").as_ptr_in_flight().wrapping_add(host);
+        if pair.way == Way::Host {
+            // SAFETY: the half has room for the piece. Before the memory is used otherwise, all
+            // copies have run: see the drop.
+            unsafe { driver(source).copy_d2h(memory, src, hop.bytes, out.stream.handle()) }?;
         }
-        let host = out.host.as_ref().expect("it is taken by the drop").as_ptr_in_flight().wrapping_add(behind);
-        // SAFETY: the half has room for the piece. The copy from it before has run by then, and the
-        // next one waits for this one. Before the memory is used otherwise, all copies have run:
-        // see the drop.
-        unsafe { driver(source).copy_d2h(host, src, hop.bytes, out.stream.handle()) }?;
         out.stream.record(&out.filled[hop.half])?;
         arriving.stream.wait_across(&out.filled[hop.half])?;
         let dst = if hop.sort.is_some() { arriving.arrived.address() } else { to + hop.at[1] };
-        // SAFETY: as above, and the buffer's last piece was sorted by work of this stream.
-        unsafe { driver(target).copy_h2d(dst, host, hop.bytes, arriving.stream.handle()) }?;
+        let stream = arriving.stream.handle();
+        if pair.way == Way::Host {
+            // SAFETY: as above. The next copy into the half waits for this one, and the buffer's
+            // last piece was sorted by work of this stream.
+            unsafe { driver(target).copy_h2d(dst, memory, hop.bytes, stream) }?;
+        } else {
+            // SAFETY: as above, and the GPUs use each other's memory, as the choice of the way saw.
+            unsafe { driver(target).copy_d2d(dst, src, hop.bytes as u64, stream) }?;
+        }
         arriving.stream.record(&pair.emptied[hop.half])?;
         match &hop.sort {
             // SAFETY: as the caller promises.
@@ -263,7 +306,7 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         for out in self.outs.iter_mut().flatten() {
-            let Some(host) = out.host.take() else { continue };
+            let Some(host) = out.host.take().filter(|_| out.half_bytes[1] > 0) else { continue };
             let (context, stream) = (out.stream.context(), out.packed.device().default_stream());
             let event = context.ordering_event().and_then(|event| {
                 // SAFETY: the event is live, and of the stream's driver.
@@ -276,26 +319,6 @@ impl Drop for Staged {
                 Err(_) => drop(stream.synchronize()),
             }
         }
-    }
-}
-
-impl Out {
-    fn new(gpus: &Gpus, rank: usize, hops: &[Hop]) -> Result<Option<Self>> {
-        let Some(most) = hops.iter().map(|hop| hop.bytes).max() else { return Ok(None) };
-        let device = gpus.device(rank);
-        let half_bytes = most.next_multiple_of(APART as usize);
-        let packed = if hops.iter().any(|hop| hop.pack.is_some()) { 2 * half_bytes } else { 0 };
-        let mut last: Vec<(usize, usize)> = hops.iter().rev().take(2).map(|hop| (hop.pair, hop.half)).collect();
-        // Those of one pair arrive one after another.
-        last.dedup_by_key(|(pair, _)| *pair);
-        Ok(Some(Self {
-            last,
-            stream: stream(gpus, rank)?,
-            filled: [Event::untimed(device)?, Event::untimed(device)?],
-            half_bytes,
-            packed: device.alloc(packed)?,
-            host: Some(device.pinned(2 * half_bytes)?),
-        }))
     }
 }
 
@@ -327,13 +350,15 @@ struct Cut {
 }
 
 /// Cuts a copy into pieces of at most so many bytes, or of one element.
-fn cut(part: &Move, (axes, width): (&[usize], usize), most: u64) -> Vec<Cut> {
+fn cut(part: &Move, way: Way, (axes, width): (&[usize], usize), most: u64) -> Vec<Cut> {
     let mut cuts = Vec::new();
     let most = most.max(width as u64);
     for piece in pieces(part, axes, width, Sizes::Most(most)) {
         let [src, dst] = [&piece.src, &piece.dst].map(|layout| layout.offset() as u64 * width as u64);
-        // Bytes that lie side by side in both parts are cut anywhere.
-        let step = if piece.is_packed() || piece.is_unpacked() { piece.bytes } else { most };
+        // Bytes that lie side by side in both parts are cut anywhere, and only the way through the
+        // host needs that.
+        let is_whole = way == Way::Engine || piece.is_packed() || piece.is_unpacked();
+        let step = if is_whole { piece.bytes } else { most };
         for start in (0..piece.bytes).step_by(step.max(1) as usize) {
             let bytes = step.min(piece.bytes - start);
             cuts.push(Cut { piece: piece.clone(), at: [src + start, dst + start], bytes });
@@ -359,14 +384,10 @@ fn by_turns(leaving: Vec<Vec<Hop>>) -> Vec<Hop> {
 /// A line for each pair.
 impl fmt::Display for Staged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, Pair { from, to, bytes, .. }) in self.pairs.iter().enumerate() {
+        for (number, Pair { from, to, bytes, way, .. }) in self.pairs.iter().enumerate() {
             let hops = || self.hops.iter().filter(|hop| hop.pair == number);
-            write!(
-                f,
-                "\nrank {from} to {to}: {} through pinned host memory in {}, because these GPUs do not use each other's memory",
-                counted(*bytes, "byte"),
-                counted(hops().count(), "piece")
-            )?;
+            let (bytes, pieces) = (counted(*bytes, "byte"), counted(hops().count(), "piece"));
+            write!(f, "\nrank {from} to {to}: {bytes} in {pieces} {}", way.name())?;
             for (what, kernel) in hops().take(1).flat_map(|hop| [("packed", &hop.pack), ("sorted", &hop.sort)]) {
                 if let Some(kernel) = kernel {
                     write!(f, "\n  {what} by {kernel}")?;

@@ -145,13 +145,13 @@ fn record(subject: Subject, measured: &Measured, samples: usize, push_gbps: Opti
 /// The lines about the plan and the links.
 fn told(exchange: &Exchange, plan: &Redistribution, links: Option<Links>, predicted: Option<f64>) -> String {
     let mut text = format!("{plan}\n");
-    let through_host = exchange.through_host();
-    if !through_host.is_empty() {
-        let pairs: Vec<String> = through_host.into_iter().map(|(from, to)| format!("{from} to {to}")).collect();
-        text += &format!(
-            "{} through pinned host memory, because these GPUs do not use each other's memory\n",
-            pairs.join(", ")
-        );
+    let ways = [
+        (exchange.by_engines(), "by copy engines"),
+        (exchange.through_host(), "through pinned host memory, because these GPUs do not use each other's memory"),
+    ];
+    for (pairs, way) in ways.into_iter().filter(|(pairs, _)| !pairs.is_empty()) {
+        let pairs: Vec<String> = pairs.into_iter().map(|(from, to)| format!("{from} to {to}")).collect();
+        text += &format!("{} {way}\n", pairs.join(", "));
     }
     if let (Some(Links { start_ms, gbps }), Some(ms)) = (links, predicted) {
         text += &format!(
@@ -170,6 +170,7 @@ fn links_json(exchange: &Exchange, plan: &Redistribution, links: Option<Links>, 
         "gbps": links.map(|links| links.gbps),
         "start_ms": links.map(|links| links.start_ms),
         "predicted_ms": predicted,
+        "by_engines": exchange.by_engines(),
         "through_host": exchange.through_host(),
     })
 }

@@ -11,32 +11,30 @@ use warpstride::driver::trace::{Method, Trace};
 use warpstride::interp::Checks;
 use warpstride::{Device, Result, ops};
 
-use super::{islands, permuted, split};
+use super::Reach::{All, Engines, Islands};
+use super::{Reach, permuted, split};
 use crate::long::short_or_long;
 
 const SHAPE: [usize; 3] = [5, 4, 3];
 const AXES: [usize; 3] = [2, 0, 1];
 const GPUS: usize = 3;
 
-/// All GPUs use each other's memory.
-const ALL: usize = usize::MAX;
-
 /// GPUs of a host whose drivers' calls can be made to fail.
 struct Traced {
     soft: Vec<Arc<Soft>>,
     traces: Vec<Arc<Trace>>,
     limited: bool,
+    reach: Reach,
 }
 
-/// The order of work, whether exchanges leave multiprocessors to others, and the GPUs that use each
-/// other's memory.
-type Setting = (u64, bool, usize);
+/// The order of work, whether exchanges leave multiprocessors to others, and the ways of the GPUs.
+type Setting = (u64, bool, Reach);
 
 impl Traced {
-    fn new((seed, limited, island): Setting) -> Self {
-        let soft = islands(GPUS, seed, Checks::ALL, island);
+    fn new((seed, limited, reach): Setting) -> Self {
+        let soft = reach.islands(GPUS, seed, Checks::ALL);
         let traced = |soft: &Arc<Soft>| Arc::new(Trace::new(Arc::clone(soft) as Arc<dyn Driver>));
-        Self { traces: soft.iter().map(traced).collect(), soft, limited }
+        Self { traces: soft.iter().map(traced).collect(), soft, limited, reach }
     }
 
     /// Opens the GPUs. Memory that is dropped is given back at once, so that a use of it is a
@@ -47,7 +45,7 @@ impl Traced {
                 Ok(Arc::new(DriverMemory::new(driver)))
             })
         };
-        let gpus = Gpus::over(self.traces.iter().map(open).collect::<Result<_>>()?)?;
+        let gpus = self.reach.gpus(self.traces.iter().map(open).collect::<Result<_>>()?)?;
         Ok(Arc::new(if self.limited { gpus.limited_to(1)? } else { gpus }))
     }
 
@@ -128,14 +126,22 @@ fn each_failure(setting: Setting, fail: impl Fn(&Trace, usize)) {
 
 #[test]
 fn a_failed_call_leaves_an_error_or_the_right_values() {
-    for setting in [(0, false, ALL), (2, true, ALL), (1, true, ALL), (0, false, 1), (1, true, 2)] {
+    for setting in [
+        (0, false, All),
+        (2, true, All),
+        (1, true, All),
+        (0, false, Islands(1)),
+        (1, true, Islands(2)),
+        (0, true, Engines),
+    ] {
         each_failure(setting, Trace::fail_nth);
     }
 }
 
 #[test]
 fn a_gpu_that_is_lost_leaves_no_copy_behind() {
-    for setting in [(0, true, ALL), (1, false, ALL), (1, false, 1), (0, true, 2)] {
+    for setting in [(0, true, All), (1, false, All), (1, false, Islands(1)), (0, true, Islands(2)), (0, false, Engines)]
+    {
         each_failure(setting, Trace::fail_from);
     }
 }
@@ -146,9 +152,15 @@ fn a_gpu_that_is_lost_leaves_no_copy_behind() {
 fn the_arrays_of_a_failed_launch_may_be_dropped() {
     for method in [Method::Launch, Method::EventRecord, Method::EventWait] {
         for gpu in 0..GPUS {
-            for setting in
-                [(0, false, ALL), (0, true, ALL), (1, true, ALL), (2, false, ALL), (0, false, 1), (1, true, 2)]
-            {
+            for setting in [
+                (0, false, All),
+                (0, true, All),
+                (1, true, All),
+                (2, false, All),
+                (0, false, Islands(1)),
+                (1, true, Islands(2)),
+                (0, false, Engines),
+            ] {
                 let traced = Traced::new(setting);
                 let gpus = traced.open().unwrap();
                 let (from, to) = (split(&SHAPE, "0:3"), split(&[3, 5, 4], "0:2+0+1"));

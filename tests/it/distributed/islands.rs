@@ -60,10 +60,10 @@ fn an_exchange_says_which_pairs_go_through_the_host() {
     pairs.sort_unstable();
     assert_eq!(pairs, [(0, 2), (1, 2), (2, 0), (2, 1)]);
     let text = exchange.to_string();
-    let line = "rank 2 to 0: 16 bytes through pinned host memory in 2 pieces, because these GPUs do not use each other's memory";
+    let line = "rank 2 to 0: 16 bytes in 2 pieces through pinned host memory, because these GPUs do not use each other's memory";
     assert!(text.contains(line), "{text}");
     assert!(text.contains("\n  packed by "), "{text}");
-    assert!(Exchange::new(&gpus, &plan).unwrap().to_string().contains("in 1 piece,"));
+    assert!(Exchange::new(&gpus, &plan).unwrap().to_string().contains("in 1 piece through pinned"));
     let near = super::gpus(3, 0, false);
     assert_eq!(Exchange::new(&near, &plan).unwrap().through_host(), []);
 }

@@ -1,6 +1,7 @@
 //! Arrays over several software GPUs of one host.
 
 mod communicators;
+mod engines;
 mod cluster;
 mod cluster_times;
 mod failures;
@@ -19,7 +20,7 @@ mod waits;
 
 use std::sync::Arc;
 
-use warpstride::distributed::{Gpus, Split};
+use warpstride::distributed::{Gpus, Links, PairLinks, Split};
 use warpstride::driver::Driver;
 use warpstride::driver::soft::{Config, Soft};
 use warpstride::interp::{self, Checks};
@@ -39,6 +40,35 @@ fn islands(count: usize, seed: u64, checks: Checks, island: usize) -> Vec<Arc<So
     let interp = interp::Config { checks, ..interp::Config::default() };
     let config = Config { seed, memory_bytes: count as u64 * MEMORY_BYTES, island, interp, ..Config::default() };
     Soft::host(count, &config).into_iter().map(Arc::new).collect()
+}
+
+/// The ways that GPUs of a host have to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Kernels store into the memory of all others.
+    All,
+    /// They do so within islands of so many GPUs.
+    Islands(usize),
+    /// The links were measured, and copy engines are faster than kernels.
+    Engines,
+}
+
+impl Reach {
+    fn islands(self, count: usize, seed: u64, checks: Checks) -> Vec<Arc<Soft>> {
+        islands(count, seed, checks, if let Self::Islands(island) = self { island } else { usize::MAX })
+    }
+
+    /// Takes devices of the host.
+    fn gpus(self, devices: Vec<Device>) -> Result<Gpus> {
+        let gpus = Gpus::over(devices)?;
+        if self == Self::Engines {
+            let speed = |gbps| Links { start_ms: 0.0, gbps };
+            let all = (0..gpus.len()).flat_map(|from| (0..gpus.len()).map(move |to| (from, to)));
+            let link = |(from, to)| PairLinks { from, to, kernels: speed(1.0), engine: speed(10.0) };
+            gpus.set_links(all.map(link).collect())?;
+        }
+        Ok(gpus)
+    }
 }
 
 /// Opens a device over each driver.

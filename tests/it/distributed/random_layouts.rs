@@ -11,7 +11,7 @@ use warpstride::interp::Checks;
 use warpstride::random::SplitMix64;
 use warpstride::{Device, ops};
 
-use super::{devices, islands, permuted};
+use super::{Reach, devices, islands, permuted};
 use crate::long::short_or_long;
 
 /// The GPUs of the host. A case takes 2 of them or more.
@@ -159,8 +159,10 @@ struct Case {
     from: Drawn,
     axes: Vec<usize>,
     to: Drawn,
-    /// The bytes of a piece where GPUs do not use each other's memory.
+    /// The bytes of a piece where elements are packed or go through the host.
     piece: u64,
+    /// Kernels or copy engines move the elements within an island.
+    reach: Reach,
 }
 
 impl Case {
@@ -172,11 +174,12 @@ impl Case {
         let permuted: Vec<usize> = axes.iter().map(|&axis| shape[axis]).collect();
         let (from, to) = (Drawn::new(&shape, gpus, random), Drawn::new(&permuted, gpus, random));
         let (limited, width) = (random.one_in(2), 1 << random.below(5));
-        Self { gpus, limited, width, from, axes, to, piece: 1 << random.below(11) }
+        let (piece, reach) = (1 << random.below(11), if random.one_in(3) { Reach::Engines } else { Reach::All });
+        Self { gpus, limited, width, from, axes, to, piece, reach }
     }
 
     fn run(&self, devices: &[Device]) {
-        let gpus = Gpus::over(devices[..self.gpus].to_vec()).unwrap();
+        let gpus = self.reach.gpus(devices[..self.gpus].to_vec()).unwrap();
         let gpus = Arc::new(if self.limited { gpus.limited_to(1).unwrap() } else { gpus });
         match self.width {
             1 => self.run_with(&gpus, |bits| bits as u8),
@@ -282,6 +285,7 @@ fn the_drawn_layouts_have_every_kind() {
     has("an empty array", &|case| case.from.shape.contains(&0));
     has("a padded split", &|case| case.from.split.to_string().contains("padded"));
     has("the copies beside the default stream", &|case| case.limited);
+    has("copy engines", &|case| case.reach == Reach::Engines);
 }
 
 /// The elements of some of these parts lie in boxes of rows of 1, which the copy engine refuses.

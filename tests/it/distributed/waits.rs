@@ -9,7 +9,8 @@ use warpstride::driver::soft::Soft;
 use warpstride::interp::Checks;
 use warpstride::{Device, Result, ops};
 
-use super::{islands, permuted, split};
+use super::Reach::{All, Engines, Islands};
+use super::{Reach, permuted, split};
 use crate::hooked::Hooked;
 
 const GPUS: usize = 3;
@@ -20,20 +21,19 @@ const SHAPE: [usize; 2] = [6, 6];
 struct Setting {
     /// True if it leaves multiprocessors to others.
     limited: bool,
-    /// The GPUs that use each other's memory.
-    island: usize,
+    reach: Reach,
     /// The cuts of the source. The result is cut into three.
     from: &'static str,
 }
 
-/// The bytes of a piece through the host. If all ranks have a third, each pair of them has two, and
-/// else one.
+/// The bytes of a piece that is packed. If all ranks have a third, each pair of them has two
+/// pieces, and else one.
 fn piece(setting: Setting) -> u64 {
     if setting.from.is_empty() { 48 } else { 8 }
 }
 
 /// GPUs of a host of which a wait for an event is lost: the one before which the counter is 0.
-fn forgetful(seed: u64, Setting { limited, island, .. }: Setting) -> (Arc<Gpus>, Arc<AtomicIsize>) {
+fn forgetful(seed: u64, Setting { limited, reach, .. }: Setting) -> (Arc<Gpus>, Arc<AtomicIsize>) {
     let left = Arc::new(AtomicIsize::new(isize::MAX));
     let open = |soft: Arc<Soft>| {
         let left = Arc::clone(&left);
@@ -41,8 +41,8 @@ fn forgetful(seed: u64, Setting { limited, island, .. }: Setting) -> (Arc<Gpus>,
         hooked.forgets_wait = Box::new(move || left.fetch_sub(1, Ordering::Relaxed) == 0);
         Device::with_driver(Arc::new(hooked))
     };
-    let devices = islands(GPUS, seed, Checks::NONE, island).into_iter().map(open).collect::<Result<_>>().unwrap();
-    let gpus = Gpus::over(devices).unwrap();
+    let devices = reach.islands(GPUS, seed, Checks::NONE).into_iter().map(open).collect::<Result<_>>().unwrap();
+    let gpus = reach.gpus(devices).unwrap();
     (Arc::new(if limited { gpus.limited_to(1).unwrap() } else { gpus }), left)
 }
 
@@ -104,14 +104,16 @@ fn no_wait_of_an_exchange_can_be_left_out() {
     };
     // Where they use each other's memory, each rank has one launch, or two of which one may be on a
     // stream of its own, or three.
-    for (limited, island, from, planned) in [
-        (false, GPUS, "0:3", 12),
-        (false, GPUS, "0:1+1+4", 14),
-        (true, GPUS, "0:3", 24),
-        (false, 1, "0:3", 36),
-        (true, 1, "", 11),
+    for (limited, reach, from, planned) in [
+        (false, All, "0:3", 12),
+        (false, All, "0:1+1+4", 14),
+        (true, All, "0:3", 24),
+        (false, Islands(1), "0:3", 36),
+        (true, Islands(1), "", 11),
+        (true, Engines, "0:3", 36),
+        (false, Engines, "", 11),
     ] {
-        let setting = Setting { limited, island, from };
+        let setting = Setting { limited, reach, from };
         let mut waits = 0;
         for seed in 0..SEEDS {
             for again in [false, true] {
