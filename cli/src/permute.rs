@@ -8,6 +8,7 @@ use bytemuck::Pod;
 use serde_json::json;
 use warpstride::device::{Backend, Device};
 use warpstride::distributed::{Distributed, Gpus, Split};
+use warpstride::driver::DriverKind;
 use warpstride::element::Element;
 use warpstride::error::Error;
 use warpstride::io::{ArrayFile, Destination, npy};
@@ -16,7 +17,7 @@ use warpstride::ops::{self, Align, PermutePlan, Plan, TransposePlan, Variant};
 use warpstride::view::{View, ViewMut};
 
 use super::output::{self, Output};
-use super::{args, by_width, destination, ensure_room, gpus, input, open, streamed};
+use super::{Refusal, args, by_width, destination, ensure_room, gpus, input, open, streamed};
 
 pub(super) fn run(args: &args::Permute, backend: Backend, output: &Output) -> Result<()> {
     let source = input::first_array(&args.input, output)?;
@@ -73,7 +74,9 @@ impl Order<'_> {
             && streamed::is_needed(streamed, &*source, &target, &device, output).with_context(failed)?;
         let (kernel, tiles) = if let Some(count) = streamed.gpus {
             let gpus = Arc::new(gpus::open(&device, count)?);
-            ensure_room(source.bytes(), 1, &[]).with_context(failed)?;
+            // Software GPUs have their memory on the host.
+            let on_host = if device.info().kind == DriverKind::Soft { 2 } else { 0 };
+            ensure_room(source.bytes(), on_host, &[]).with_context(failed)?;
             ensure_room(source.bytes().div_ceil(count), 0, &[(&device, 2)]).with_context(failed)?;
             by_width!(dtype, T => over_gpus::<T>(source, &target, &work, &order, &gpus)).with_context(failed)?;
             (None, None)
@@ -181,8 +184,9 @@ fn rearrange<T: Element + Pod>(
     Ok(kernel)
 }
 
-/// Does the same over several GPUs; an array without axes stays as it is. Each has a part of the
-/// source's first axis as it is stored, and then of the result's.
+/// Does the same over several GPUs, of which each reads its own part of the file; an array without
+/// axes stays as it is. Each has a part of the source's first axis as it is stored, and then of the
+/// result's.
 fn over_gpus<T: Element + Pod>(
     source: Box<dyn ArrayFile>,
     target: &Destination,
@@ -191,27 +195,32 @@ fn over_gpus<T: Element + Pod>(
     gpus: &Arc<Gpus>,
 ) -> Result<()> {
     let (mut shape, descr, fortran) = (work.stored.to_vec(), source.descr().to_owned(), source.is_fortran());
+    if shape.is_empty() {
+        let elements = input::elements::<T>(source)?;
+        return destination::replace(target, |file| {
+            npy::write(file, &descr, work.shape, bytemuck::cast_slice(&elements))
+        });
+    }
     let mut axes = order.to_vec();
     if fortran {
         shape.reverse();
         axes.iter_mut().for_each(|axis| *axis = shape.len() - 1 - *axis);
     }
+    let by_first = |shape: &[usize]| Split::whole(shape)?.cut(0, gpus.len());
     let progress = work.output.progress(3);
 
     progress.doing("reading");
-    let mut elements = input::elements::<T>(source)?;
+    let spread = Distributed::<T>::scatter_stored(gpus, &by_first(&shape)?, &*source).map_err(Refusal::of_file)?;
     progress.step();
 
     progress.doing(work.doing);
-    let by_first = |shape: &[usize]| Split::whole(shape)?.cut(0, gpus.len());
-    if !shape.is_empty() {
-        let spread = Distributed::scatter(gpus, &by_first(&shape)?, &elements)?;
-        spread.permute(axes, &by_first(work.moved)?)?.gather_into(&mut elements)?;
-    }
+    let permuted = spread.permute(axes, &by_first(work.moved)?)?;
+    drop(spread);
+    gpus.synchronize()?;
     progress.step();
 
     progress.doing("writing");
-    destination::replace(target, |file| npy::write(file, &descr, work.shape, bytemuck::cast_slice(&elements)))?;
+    permuted.gather_stored(&npy::header_bytes(&descr, work.shape), target).map_err(Refusal::of_file)?;
     progress.step();
     Ok(())
 }

@@ -154,6 +154,18 @@ impl<T: Element> Distributed<T> {
         &self.gpus
     }
 
+    /// Returns the parts with their buffers, rank by rank.
+    #[cfg(feature = "pipeline")]
+    pub(super) fn parts(&self) -> &[(Part, DeviceBuffer<T>)] {
+        &self.parts
+    }
+
+    /// Returns the parts with their buffers for writing, rank by rank.
+    #[cfg(feature = "pipeline")]
+    pub(super) fn parts_mut(&mut self) -> &mut [(Part, DeviceBuffer<T>)] {
+        &mut self.parts
+    }
+
     /// Returns the memory of the parts, rank by rank.
     pub(super) fn memory(&self) -> Vec<&Shared<Allocation>> {
         self.parts.iter().map(|(_, buffer)| buffer.memory()).collect()
@@ -274,7 +286,7 @@ fn rows(whole: Layout, part: &Part) -> impl Iterator<Item = (Range<usize>, Range
 
 /// Runs `work` on each item, each on a thread of its own, so that all links to the host are busy.
 /// Returns the first error.
-fn at_once<I: Send>(items: impl Iterator<Item = I>, work: impl Fn(I) -> Result<()> + Sync) -> Result<()> {
+pub(super) fn at_once<I: Send>(items: impl Iterator<Item = I>, work: impl Fn(I) -> Result<()> + Sync) -> Result<()> {
     let work = &work;
     thread::scope(|threads| {
         let started: Vec<_> = items.map(|item| threads.spawn(move || work(item))).collect();

@@ -18,6 +18,8 @@ mod array;
 pub mod cluster;
 mod communicator;
 mod exchange;
+#[cfg(feature = "pipeline")]
+mod files;
 mod gpus;
 mod links;
 #[cfg(all(unix, feature = "cuda"))]

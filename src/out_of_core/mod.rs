@@ -26,6 +26,11 @@ mod runs;
 mod storage;
 mod tiling;
 
+#[cfg(feature = "distributed")]
+pub(crate) use runs::Runs;
+#[cfg(feature = "distributed")]
+pub(crate) use storage::{Source, Stored};
+
 use std::fmt;
 use std::num::NonZero;
 use std::thread;

@@ -4,7 +4,7 @@
 
 /// Runs of one length, in the order of their offsets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Runs {
+pub(crate) struct Runs {
     /// Elements of a run; 0 if there are none.
     len: usize,
     /// The first run's offset.
@@ -17,7 +17,7 @@ pub(super) struct Runs {
 impl Runs {
     /// Returns the runs of a box of an array in C order, from each axis's extent in the array, and
     /// the start and the extent of the box along it.
-    pub(super) fn of_box(axes: impl DoubleEndedIterator<Item = (usize, usize, usize)>) -> Self {
+    pub(crate) fn of_box(axes: impl DoubleEndedIterator<Item = (usize, usize, usize)>) -> Self {
         let mut runs = Self { len: 1, first: 0, axes: Vec::new() };
         let mut stride = 1;
         // This is true while all inner axes are whole.
@@ -37,7 +37,7 @@ impl Runs {
     }
 
     /// Returns the elements of a run.
-    pub(super) fn run(&self) -> usize {
+    pub(crate) fn run(&self) -> usize {
         self.len
     }
 
@@ -48,12 +48,12 @@ impl Runs {
     }
 
     /// Returns the number of runs.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         if self.len == 0 { 0 } else { self.axes.iter().map(|&(count, _)| count).product() }
     }
 
     /// Returns the offset of the first element of each run.
-    pub(super) fn offsets(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn offsets(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.count()).map(|run| {
             let mut rest = run;
             self.axes.iter().rev().fold(self.first, |offset, &(count, stride)| {

@@ -28,7 +28,7 @@ const TASK: usize = 256 << 10;
 const SHORT: usize = 2 << 10;
 
 /// An array that tiles are read from.
-pub(super) trait Source<T>: Sync {
+pub(crate) trait Source<T>: Sync {
     /// Reads the elements of runs to `slot`, in the order of the runs.
     fn read(&self, runs: &Runs, slot: &mut [T]) -> Result<()>;
 }
@@ -101,12 +101,12 @@ impl<T: Element> Target<T> for &mut [T] {
 
 /// An array in a file, in elements of any type as wide as the file's.
 #[derive(Debug)]
-pub(super) struct Stored<'f> {
-    pub(super) file: &'f File,
+pub(crate) struct Stored<'f> {
+    pub(crate) file: &'f File,
     /// The file's path, for errors.
-    pub(super) path: &'f Path,
+    pub(crate) path: &'f Path,
     /// The position of the first element.
-    pub(super) start: u64,
+    pub(crate) start: u64,
 }
 
 impl Stored<'_> {

@@ -5,6 +5,8 @@ mod engines;
 mod cluster;
 mod cluster_times;
 mod failures;
+#[cfg(feature = "pipeline")]
+mod files;
 mod islands;
 #[cfg(all(unix, feature = "cuda"))]
 mod nccl;
