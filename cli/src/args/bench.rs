@@ -292,8 +292,8 @@ pub(crate) struct Spread {
     #[arg(long, value_name = "N")]
     pub(crate) gpus: Option<usize>,
     /// The way between the GPUs: one process whose kernels store into all of them, or a process for
-    /// each GPU (`warpstride launch`) with NVIDIA's NCCL, whose kernels store into the GPUs of the
-    /// same host
+    /// each GPU (`warpstride launch`), which meet by NVIDIA's NCCL; kernels store into GPUs of the
+    /// same host, and NCCL carries messages to others
     #[arg(long, value_enum, default_value = "local")]
     pub(crate) engine: Engine,
     /// Extents of the array

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::device::Device;
 use crate::element::DType;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, refuse};
 use crate::names::named;
 use crate::stream::Stream;
 
@@ -203,23 +203,31 @@ pub unsafe trait Engine: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// As [`Engine::exchange`]; else the error of an allocation.
+    /// As [`Engine::exchange`]; `InvalidArgument` for 0 bytes; else the error of an allocation.
     fn window(&self, _bytes: u64, _by: Deadline) -> Result<Option<Window>, Error> {
         Ok(None)
     }
 
     /// Lets later work of the stream begin once all ranks have come so far: after all that each of
     /// them had queued on its stream before it made the same call. It is for ranks that have a
-    /// [`Window`], and orders their use of it.
+    /// [`Window`], and orders their use of it. `about` is a number of their work, which is the same
+    /// on all ranks; engines need not compare it: NCCL's does not.
     ///
     /// # Errors
     ///
-    /// As [`Engine::exchange`].
-    fn meet(&self, stream: &Stream, by: Deadline) -> Result<(), Error> {
-        let others = (0..self.ranks()).filter(|&peer| peer != self.rank());
-        let empty: Vec<Message> = others.map(|peer| Message { peer, address: 0, bytes: 0 }).collect();
-        // SAFETY: messages of 0 bytes use no memory.
-        unsafe { self.exchange(&empty, &empty, stream, by) }
+    /// As [`Engine::exchange`]; `InvalidArgument` without a window, or if the stream is of another
+    /// device; `Peer` if the engine finds that a peer gives another number.
+    fn meet(&self, _about: u64, _stream: &Stream, _by: Deadline) -> Result<(), Error> {
+        refuse!(InvalidArgument, "rank {} has no window to meet by; send messages instead", self.rank())
+    }
+
+    /// Checks work of this rank that has run: it is right unless a rank aborted before it ended.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::check`].
+    fn confirm(&self) -> Result<(), Error> {
+        self.check()
     }
 
     /// Checks that all ranks give the same number: a digest of a shape or of a plan. It waits on

@@ -63,6 +63,8 @@ struct Round {
 /// Bytes that a rank receives.
 struct Post {
     message: Message,
+    /// The number of the work that ranks meet for; 0 for other messages.
+    about: u64,
     /// Passed when they may be written.
     ready: Arc<Event>,
     answer: Mutex<Answer>,
@@ -113,27 +115,8 @@ unsafe impl Engine for Local {
     }
 
     unsafe fn exchange(&self, sends: &[Message], receives: &[Message], stream: &Stream, by: Deadline) -> Result<()> {
-        self.check()?;
-        let ranks = self.ranks();
-        for message in sends.iter().chain(receives) {
-            require!(
-                message.peer < ranks,
-                InvalidArgument,
-                "there is no rank {}; give one below {ranks}",
-                message.peer
-            );
-        }
-        let posted = self.post(receives, stream).inspect_err(|error| self.fail(error))?;
-        // From here on peers may write, so each way out goes through `settle`.
-        let settle = SettleOnUnwind { local: self, posted: &posted, stream };
         // SAFETY: as the caller promises.
-        let sent = unsafe { self.send(sends, stream, by) };
-        let received = sent.and_then(|()| self.await_all(&posted, by));
-        std::mem::forget(settle);
-        if let Err(error) = &received {
-            self.fail(error);
-        }
-        received.and(self.settle(&posted, stream))
+        unsafe { self.exchange_about(0, [sends, receives], stream, by) }
     }
 
     unsafe fn reduce(&self, reduce: Reduce, stream: &Stream, by: Deadline) -> Result<()> {
@@ -143,7 +126,15 @@ unsafe impl Engine for Local {
         reduced.inspect_err(|error| self.fail(error))
     }
 
+    fn meet(&self, about: u64, stream: &Stream, by: Deadline) -> Result<()> {
+        let others = (0..self.ranks()).filter(|&peer| peer != self.rank);
+        let empty: Vec<Message> = others.map(|peer| Message { peer, address: 0, bytes: 0 }).collect();
+        // SAFETY: messages of 0 bytes use no memory.
+        unsafe { self.exchange_about(about, [&empty, &empty], stream, by) }
+    }
+
     fn window(&self, bytes: u64, by: Deadline) -> Result<Option<Window>> {
+        require!(bytes > 0, InvalidArgument, "a window has at least 1 byte, and 0 were asked for");
         let mut opened = lock(&self.opened);
         let known = self.hub.check(self.hub.lock())?.windows.known(bytes, *opened);
         if known.is_some() {
@@ -175,14 +166,50 @@ unsafe impl Engine for Local {
 }
 
 impl Local {
+    /// Exchanges messages with ranks that do so for the same work.
+    ///
+    /// # Safety
+    ///
+    /// - As [`Engine::exchange`].
+    unsafe fn exchange_about(
+        &self,
+        about: u64,
+        [sends, receives]: [&[Message]; 2],
+        stream: &Stream,
+        by: Deadline,
+    ) -> Result<()> {
+        self.check()?;
+        let ranks = self.ranks();
+        for message in sends.iter().chain(receives) {
+            require!(
+                message.peer < ranks,
+                InvalidArgument,
+                "there is no rank {}; give one below {ranks}",
+                message.peer
+            );
+        }
+        let posted = self.post(receives, about, stream).inspect_err(|error| self.fail(error))?;
+        // From here on peers may write, so each way out goes through `settle`.
+        let settle = SettleOnUnwind { local: self, posted: &posted, stream };
+        // SAFETY: as the caller promises.
+        let sent = unsafe { self.send(sends, about, stream, by) };
+        let received = sent.and_then(|()| self.await_all(&posted, by));
+        std::mem::forget(settle);
+        if let Err(error) = &received {
+            self.fail(error);
+        }
+        received.and(self.settle(&posted, stream))
+    }
+
     /// Posts what this rank receives, behind what is queued on the stream.
-    fn post(&self, receives: &[Message], stream: &Stream) -> Result<Vec<Arc<Post>>> {
+    fn post(&self, receives: &[Message], about: u64, stream: &Stream) -> Result<Vec<Arc<Post>>> {
         if receives.is_empty() {
             return Ok(Vec::new());
         }
         let ready = self.event()?;
         stream.record(&ready)?;
-        let post = |&message| Arc::new(Post { message, ready: Arc::clone(&ready), answer: Mutex::new(Answer::Open) });
+        let answer = || Mutex::new(Answer::Open);
+        let post = |&message| Arc::new(Post { message, about, ready: Arc::clone(&ready), answer: answer() });
         let posted: Vec<_> = receives.iter().map(post).collect();
         let mut state = self.hub.lock();
         for post in &posted {
@@ -198,10 +225,10 @@ impl Local {
     /// # Safety
     ///
     /// - As [`Engine::exchange`] for `sends`.
-    unsafe fn send(&self, sends: &[Message], stream: &Stream, by: Deadline) -> Result<()> {
+    unsafe fn send(&self, sends: &[Message], about: u64, stream: &Stream, by: Deadline) -> Result<()> {
         let mut taken = Taken { posts: Vec::with_capacity(sends.len()), hub: &self.hub, queued: None };
         // SAFETY: as the caller promises.
-        let sent = unsafe { self.send_taking(sends, &mut taken, stream, by) };
+        let sent = unsafe { self.send_taking((sends, about), &mut taken, stream, by) };
         if let Err(error) = &sent {
             // Before the posts are answered, so that the receivers know why.
             self.fail(error);
@@ -214,14 +241,14 @@ impl Local {
     /// - As [`Engine::exchange`] for `sends`.
     unsafe fn send_taking<'a>(
         &self,
-        sends: &[Message],
+        (sends, about): (&[Message], u64),
         taken: &mut Taken<'a>,
         stream: &'a Stream,
         by: Deadline,
     ) -> Result<()> {
         // All are taken before anything is queued: a failure up to here leaves nothing behind.
         for send in sends {
-            self.take(send, taken, by)?;
+            self.take(send, about, taken, by)?;
         }
         if sends.is_empty() {
             return Ok(());
@@ -244,7 +271,7 @@ impl Local {
     }
 
     /// Takes the first post of the receiver for this rank, once there is one.
-    fn take(&self, send: &Message, taken: &mut Taken<'_>, by: Deadline) -> Result<()> {
+    fn take(&self, send: &Message, about: u64, taken: &mut Taken<'_>, by: Deadline) -> Result<()> {
         let mut state = self.hub.lock();
         let post = loop {
             state = self.hub.check(state)?;
@@ -256,7 +283,7 @@ impl Local {
             state = self.hub.wait(state, send.peer, by, what)?;
         };
         *lock(&post.answer) = Answer::Taken;
-        let received = post.message.bytes;
+        let (received, wanted) = (post.message.bytes, post.about);
         taken.posts.push(post);
         drop(state);
         require!(
@@ -267,6 +294,13 @@ impl Local {
             counted(send.bytes, "byte"),
             send.peer,
             counted(received, "byte")
+        );
+        require!(
+            wanted == about,
+            Peer,
+            "rank {} and rank {} are at different work; make the same calls in the same order on all ranks",
+            self.rank,
+            send.peer
         );
         Ok(())
     }

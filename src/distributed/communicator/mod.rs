@@ -25,6 +25,8 @@ use crate::stream::{Event, Stream};
 use crate::sync::{Mutex, MutexGuard, lock};
 use crate::view::{View, ViewMut};
 
+/// The most ranks that share windows.
+pub(super) const WINDOW_RANKS: usize = 64;
 /// The time within which an operation ends where no other is given.
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -63,8 +65,7 @@ pub struct Communicator {
     device: Device,
     engine: Arc<dyn Engine>,
     deadline: Duration,
-    /// Held while a redistribution is queued: its calls of the engine belong together, and its
-    /// window may be that of another one.
+    /// Held while a redistribution is queued: another one may use the same streams or window.
     launching: Mutex<()>,
 }
 
@@ -306,10 +307,7 @@ impl Communicator {
     ///
     /// `Peer` if a rank has another one, which the error names; else as [`Engine::exchange`].
     pub fn agree(&self, about: &str, value: &impl Hash) -> Result<()> {
-        // Its keys are fixed, so equal builds have equal digests.
-        let mut hasher = DefaultHasher::new();
-        value.hash(&mut hasher);
-        self.engine.agree(about, hasher.finish(), Deadline::after(self.deadline))
+        self.engine.agree(about, digest(value), Deadline::after(self.deadline))
     }
 
     /// Waits until all work that is queued on a stream has run, the messages of this communicator
@@ -337,7 +335,7 @@ impl Communicator {
             }
             pause(round);
         }
-        self.engine.check()
+        self.engine.confirm()
     }
 
     /// Queues work behind all former uses of the memory.
@@ -360,7 +358,7 @@ impl Communicator {
         }
     }
 
-    /// Waits until no other thread queues a redistribution.
+    /// Waits until no other thread of this rank queues a redistribution.
     pub(super) fn launching(&self) -> MutexGuard<'_, ()> {
         lock(&self.launching)
     }
@@ -430,6 +428,14 @@ impl<'a> Operand<'a> {
             is_standard: layout.is_standard_layout(),
         }
     }
+}
+
+/// Returns a number of a value, which is the same in all processes of one build.
+pub(super) fn digest(value: &impl Hash) -> u64 {
+    // Its keys are fixed.
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Waits a little, and longer in later rounds.

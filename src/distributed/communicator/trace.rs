@@ -44,7 +44,12 @@ pub enum TracedCall {
         bytes: u64,
     },
     /// [`Engine::meet`].
-    Meet,
+    Meet {
+        /// The number of the work.
+        about: u64,
+    },
+    /// [`Engine::confirm`].
+    Confirm,
     /// [`Engine::agree`].
     Agree {
         /// The subject, as an error names it.
@@ -126,9 +131,14 @@ unsafe impl Engine for Trace {
         self.inner.window(bytes, by)
     }
 
-    fn meet(&self, stream: &Stream, by: Deadline) -> Result<()> {
-        self.note(TracedCall::Meet)?;
-        self.inner.meet(stream, by)
+    fn meet(&self, about: u64, stream: &Stream, by: Deadline) -> Result<()> {
+        self.note(TracedCall::Meet { about })?;
+        self.inner.meet(about, stream, by)
+    }
+
+    fn confirm(&self) -> Result<()> {
+        self.note(TracedCall::Confirm)?;
+        self.inner.confirm()
     }
 
     fn agree(&self, about: &str, digest: u64, by: Deadline) -> Result<()> {

@@ -7,16 +7,16 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::calls::{Live, is_fine};
-use super::library::{Code, Comm, IN_PROGRESS, Library, REMOTE_ERROR, SUCCESS, UniqueId};
-use super::windows::{MOST_RANKS, OFFER, Offer, Offered, Windows};
+use super::library::{Code, Comm, IN_PROGRESS, Library, SUCCESS, UniqueId};
+use super::windows::{OFFER, Offer, Offered, Windows};
 use crate::device::Device;
-use crate::distributed::communicator::{pause, peer_error};
+use crate::distributed::communicator::{WINDOW_RANKS, pause, peer_error};
 use crate::distributed::{Combine, Deadline, Engine, Members, Message, Reduce, Window};
 use crate::driver::DriverKind;
 use crate::element::DType;
 use crate::error::{Error, ErrorKind, Result, refuse, require};
 use crate::stream::{Event, Stream};
-use crate::sync::{AtomicBool, Mutex, lock};
+use crate::sync::{Arc, AtomicBool, Mutex, lock};
 
 /// One rank that exchanges messages by NCCL.
 pub(super) struct Nccl {
@@ -38,6 +38,8 @@ pub(super) struct Nccl {
 
 /// The time in which a communicator that has nothing left to do ends.
 const ENDING: Duration = Duration::from_secs(10);
+/// The bytes of a window are a multiple of this.
+const ALIGNED: u64 = 256;
 /// The time in which the news of a rank that was lost comes.
 const NEWS: Duration = Duration::from_millis(200);
 
@@ -138,10 +140,10 @@ impl Nccl {
         Err(aborted(&why))
     }
 
-    /// Returns the error of a rank that was lost, which is the cause of what NCCL says: so it waits
-    /// a little for the news where NCCL says that a process has perhaps ended.
+    /// Returns the error of a rank that was lost, which is often the cause of what NCCL says, in
+    /// whatever words: so it waits a little for the news where a call has failed.
     fn cause(&self, code: Code) -> Option<Error> {
-        let by = Deadline::after(if code == REMOTE_ERROR { NEWS } else { Duration::ZERO });
+        let by = Deadline::after(if is_fine(code) { Duration::ZERO } else { NEWS });
         for round in 0.. {
             if let Some(lost) = self.members.lost() {
                 return Some(peer_error(format_args!("rank {} is lost: {}", lost.rank, lost.reason)));
@@ -313,27 +315,54 @@ unsafe impl Engine for Nccl {
     }
 
     fn window(&self, bytes: u64, by: Deadline) -> Result<Option<Window>> {
+        require!(bytes > 0, InvalidArgument, "a window has at least 1 byte, and 0 were asked for");
         self.check()?;
-        if self.library.needs_no_gpu || !(2..=MOST_RANKS).contains(&self.ranks()) {
+        if self.library.needs_no_gpu || !(2..=WINDOW_RANKS).contains(&self.ranks()) {
             return Ok(None);
         }
+        // The numbers behind it are aligned so.
+        let bytes = bytes.next_multiple_of(ALIGNED);
         match self.windows.known(bytes) {
             Ok(known) => Ok(known),
             Err(()) => self.open_window(bytes, by).inspect_err(|error| self.fail(error)),
         }
     }
 
-    fn meet(&self, stream: &Stream, _by: Deadline) -> Result<()> {
+    fn meet(&self, _about: u64, stream: &Stream, by: Deadline) -> Result<()> {
         self.check()?;
+        require!(
+            Arc::ptr_eq(stream.context(), self.device.context()),
+            InvalidArgument,
+            "the stream is of another device than rank {}; give one of its own",
+            self.rank()
+        );
         let Some(meeting) = self.windows.meeting() else {
-            refuse!(InvalidArgument, "the ranks meet by the memory of a window, and have none; open one first");
+            refuse!(InvalidArgument, "rank {} has no window to meet by; open one first", self.rank());
         };
-        meeting.meet(stream, || self.check_aborted()).inspect_err(|error| self.fail(error))
+        // It only looks: the end of NCCL's communicator may need what the meeting holds.
+        let check = || match &*lock(&self.aborted) {
+            Some(why) => Err(aborted(why)),
+            None => Ok(()),
+        };
+        meeting.meet(stream, by, check).inspect_err(|error| self.fail(error))
     }
 
-    fn agree(&self, about: &str, digest: u64, by: Deadline) -> Result<()> {
+    fn confirm(&self) -> Result<()> {
+        let told = self.windows.meeting().map_or(Ok(None), |meeting| meeting.aborted_rank())?;
+        let lost = told.map(|rank| peer_error(format_args!("rank {rank} aborted")));
+        match self.check() {
+            Ok(()) => lost.map_or(Ok(()), |error| {
+                self.fail(&error);
+                Err(error)
+            }),
+            // It knows why.
+            Err(error) => Err(error),
+        }
+    }
+
+    fn agree(&self, about: &str, digest: u64, _by: Deadline) -> Result<()> {
         self.check()?;
-        self.members.agree_within(by.left(), about, digest).inspect_err(|error| self.fail(error))
+        self.members.agree(about, digest).inspect_err(|error| self.fail(error))
     }
 
     fn check(&self) -> Result<()> {
@@ -385,10 +414,17 @@ impl Drop for Nccl {
         let Some(live) = live else { return };
         let (event, given) = &*lock(&self.last);
         let has_left = || self.windows.meeting().is_none_or(|meeting| meeting.has_ended());
-        let has_run = self.holds_within(*given, || event.query() != Ok(false) && has_left());
+        // The default stream has what exchanges do behind their meetings.
+        let behind = Event::untimed(&self.device);
+        let behind = behind.and_then(|event| self.device.default_stream().record(&event).map(|()| event)).ok();
+        let is_behind = || behind.as_ref().is_none_or(|event| event.query() != Ok(false));
+        let has_run = self.holds_within(*given, || event.query() != Ok(false) && has_left() && is_behind());
         if has_run {
             self.close_windows();
         } else {
+            if let Some(meeting) = self.windows.meeting() {
+                meeting.release_beside();
+            }
             self.members.tell_abort("it dropped its communicator, whose work did not end");
         }
         if has_run && self.is_finalized(&live) {
@@ -402,10 +438,16 @@ impl Drop for Nccl {
 impl Nccl {
     /// Opens a window with all ranks; `None` if some do not reach each other's memory.
     fn open_window(&self, bytes: u64, by: Deadline) -> Result<Option<Window>> {
-        let offered = Offered::new(&self.device, bytes);
-        let offer = offered.as_ref().map_or_else(Offer::none, Offered::offer);
-        let told = self.gather(offer.to_bytes(), by)?;
-        let offers: Vec<Offer> = told.iter().map(Offer::of_bytes).collect();
+        let gathered = |mine: Offer| {
+            let told = self.gather(mine.to_bytes(), by)?;
+            Ok::<Vec<Offer>, Error>(told.iter().map(Offer::of_bytes).collect())
+        };
+        // Before any memory is allocated.
+        if !Offer::are_of_one_host(&gathered(Offer::of_host())?) {
+            return self.windows.remember(&self.device, None);
+        }
+        let offered = Offered::new(&self.device, bytes)?;
+        let offers = gathered(offered.as_ref().map_or_else(Offer::none, Offered::offer))?;
         let opened = match &offered {
             Some(offered) if Offer::are_of_one_host(&offers) => {
                 Offer::check_bytes(&offers)?;
@@ -432,33 +474,36 @@ impl Nccl {
     /// Returns the bytes that each rank gives, and waits for them.
     fn gather(&self, mine: [u8; OFFER], by: Deadline) -> Result<Vec<[u8; OFFER]>> {
         let (rank, ranks) = (self.rank(), self.ranks());
-        let stream = self.device.stream()?;
-        let all = self.device.array(&[ranks, OFFER], &mine.repeat(ranks))?;
-        let at = |peer: usize| Message {
-            peer,
-            address: all.buffer().memory().address() + (peer * OFFER) as u64,
-            bytes: OFFER as u64,
-        };
+        // All of it is on a stream of its own: others may wait for ranks that are not here.
+        let (stream, driver) = (self.device.stream()?, self.device.driver());
+        let memory = self.device.alloc_on::<u8>(ranks * OFFER, &stream)?;
+        let begin = memory.memory().address();
+        let at = |peer: usize| Message { peer, address: begin + (peer * OFFER) as u64, bytes: OFFER as u64 };
         let peers = || (0..ranks).filter(|&peer| peer != rank);
         let sends: Vec<Message> = peers().map(|peer| Message { peer, ..at(rank) }).collect();
         let receives: Vec<Message> = peers().map(at).collect();
-        // SAFETY: the array has room for each rank's bytes, and no other work uses it: it was
-        // filled before, and the wait below comes before it is read or freed.
-        let sent = unsafe { self.exchange(&sends, &receives, &stream, by) };
-        let arrived = sent.and_then(|()| {
+        let arrived = || {
+            // SAFETY: the memory has room for each rank's bytes, and no other stream uses it. Those
+            // of this rank live until the wait below.
+            unsafe { driver.copy_h2d(at(rank).address, mine.as_ptr(), OFFER, stream.handle()) }?;
+            // SAFETY: as above.
+            unsafe { self.exchange(&sends, &receives, &stream, by) }?;
             let event = Event::untimed(&self.device)?;
             stream.record(&event)?;
             let in_time = self.holds_within(by.left(), || event.query() != Ok(false));
             self.check()?;
             if in_time { Ok(()) } else { Err(by.error(format_args!("the opening of a window by rank {rank}"))) }
-        });
-        if let Err(error) = arrived {
+        };
+        if let Err(error) = arrived() {
             self.fail(&error);
             // Aborted work may still use it.
-            std::mem::forget(all);
+            std::mem::forget(memory);
             return Err(error);
         }
-        let bytes = all.to_vec()?;
+        let mut bytes = vec![0; ranks * OFFER];
+        // SAFETY: the bytes live until the wait below.
+        let copied = unsafe { driver.copy_d2h(bytes.as_mut_ptr(), begin, bytes.len(), stream.handle()) };
+        stream.synchronize().and(copied)?;
         Ok(bytes.chunks_exact(OFFER).map(|told| std::array::from_fn(|at| told[at])).collect())
     }
 

@@ -32,8 +32,6 @@ pub(super) struct UniqueId(pub(super) [u8; 128]);
 /// A result of NCCL.
 pub(super) type Code = c_uint;
 pub(super) const SUCCESS: Code = 0;
-/// Another process has perhaps ended.
-pub(super) const REMOTE_ERROR: Code = 6;
 pub(super) const IN_PROGRESS: Code = 7;
 
 /// How a communicator is made, as `nccl.h` of 2.18 has it; the library knows the size by its first

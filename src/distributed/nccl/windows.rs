@@ -3,14 +3,15 @@
 //! A rank tells the others that it has come so far by a number in their memory, which its stream
 //! writes, and its stream waits for theirs. So neither the host nor a kernel waits.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use std::{fs, thread};
 
 use crate::device::Device;
+use crate::distributed::communicator::{WINDOW_RANKS, digest, pause};
 use crate::distributed::{Deadline, Window};
-use crate::driver::DriverKind;
 use crate::driver::cuda::processes::{BUS, Flag, MemoryHandle, Processes};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::stream::{Event, Stream};
@@ -18,10 +19,14 @@ use crate::sync::{Mutex, lock};
 
 /// The bytes of an offer.
 pub(super) const OFFER: usize = 128;
-/// The memory that the numbers of the ranks take behind a window.
-const NUMBERS: u64 = 4096;
-/// The most ranks that have room for their numbers.
-pub(super) const MOST_RANKS: usize = NUMBERS as usize / 4;
+/// The memory that the numbers of the ranks take behind a window: those that count meetings, and
+/// behind them those of aborts.
+const NUMBERS: u64 = 2 * ABORTS;
+/// The place of the numbers of aborts.
+const ABORTS: u64 = 4 * WINDOW_RANKS as u64;
+/// The most meetings that are queued at once. A driver's queue holds about a thousand pieces of
+/// work, and a full one holds up the host without a deadline.
+const QUEUED: usize = 8;
 /// The time for which an abort lets streams go on that wait for peers.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The time between two looks at such streams.
@@ -56,9 +61,8 @@ pub(super) struct Opened {
 /// A rank's words on the memory that it offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Offer {
-    /// A number of the host.
+    /// A number of the host; 0 if this rank cannot share memory.
     host: u64,
-    /// The bytes of the window; 0 if this rank cannot share memory.
     bytes: u64,
     bus: [u8; BUS],
     handle: [u8; 64],
@@ -74,7 +78,12 @@ pub(super) struct Offered {
 impl Offer {
     /// Returns an offer of nothing.
     pub(super) fn none() -> Self {
-        Self { host: host(), bytes: 0, bus: [0; BUS], handle: [0; 64] }
+        Self { host: 0, bytes: 0, bus: [0; BUS], handle: [0; 64] }
+    }
+
+    /// Returns an offer that names this host, before any memory is allocated for it.
+    pub(super) fn of_host() -> Self {
+        Self { host: host().unwrap_or_default(), ..Self::none() }
     }
 
     pub(super) fn to_bytes(self) -> [u8; OFFER] {
@@ -94,7 +103,7 @@ impl Offer {
 
     /// Returns whether all of these ranks can share memory. Each rank finds the same.
     pub(super) fn are_of_one_host(all: &[Self]) -> bool {
-        all.iter().all(|offer| offer.bytes > 0 && offer.host == all[0].host)
+        all.iter().all(|offer| offer.host != 0 && offer.host == all[0].host)
     }
 
     /// Refuses offers of ranks that want windows of other sizes.
@@ -110,29 +119,30 @@ impl Offer {
 }
 
 /// Returns a number of the host that its processes share, and those of other hosts do not.
-fn host() -> u64 {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let mut hasher = DefaultHasher::new();
-    boot.hash(&mut hasher);
-    hasher.finish()
+fn host() -> Option<u64> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(digest(&boot).max(1))
 }
 
 impl Offered {
-    /// Allocates memory for the other ranks. `None` if this rank cannot share any.
-    pub(super) fn new(device: &Device, bytes: u64) -> Option<Self> {
-        let info = device.info();
-        let processes = (info.kind == DriverKind::Cuda).then(|| Processes::of(info.ordinal).ok()).flatten()?;
-        let address = processes.alloc(bytes.checked_add(NUMBERS)?).ok()?;
-        let offer = processes.bus().and_then(|bus| {
+    /// Allocates memory for the other ranks. `None` if the device or its driver cannot share any.
+    pub(super) fn new(device: &Device, bytes: u64) -> Result<Option<Self>> {
+        let Some(processes) = Processes::of(device.info().ordinal).ok() else { return Ok(None) };
+        let address = processes.alloc(bytes.saturating_add(NUMBERS))?;
+        let tell = || {
             let MemoryHandle(handle) = processes.export(address)?;
-            Ok(Offer { host: host(), bytes, bus, handle })
-        });
-        match offer {
-            Ok(offer) => Some(Self { processes: Arc::new(processes), address, offer }),
+            // SAFETY: the numbers lie there, and no other process knows them yet.
+            unsafe { processes.try_flags(address + bytes) }?;
+            // SAFETY: as above.
+            unsafe { processes.write_beside(&[(address + bytes, 0, 1)]) }?;
+            Ok::<_, Error>(Offer { bytes, bus: processes.bus()?, handle, ..Offer::of_host() })
+        };
+        match tell() {
+            Ok(offer) => Ok(Some(Self { processes: Arc::new(processes), address, offer })),
             Err(_) => {
                 // SAFETY: it was just allocated, and no other process knows it.
                 unsafe { processes.free(address) };
-                None
+                Ok(None)
             }
         }
     }
@@ -215,7 +225,10 @@ impl Windows {
                 processes: Arc::clone(&opened.processes),
                 numbers: window.addresses.iter().map(|address| address + window.bytes).collect(),
                 rank: opened.rank,
-                state: Mutex::new((0, Event::untimed(device)?)),
+                round: AtomicU32::new(0),
+                is_unsure: AtomicBool::new(false),
+                behind: Mutex::default(),
+                device: device.clone(),
             };
             let _ = self.meeting.set(Arc::new(meeting));
         }
@@ -254,48 +267,105 @@ impl Windows {
 
 /// The numbers by which ranks tell each other how far they have come.
 pub(super) struct Meeting {
+    device: Device,
     processes: Arc<Processes>,
     /// The addresses of the ranks' numbers: each has one for every rank, in that one's memory.
     numbers: Vec<u64>,
     rank: usize,
-    /// The number of meetings, and the event behind the last one.
-    state: Mutex<(u32, Event)>,
+    /// The number of the last meeting.
+    round: AtomicU32,
+    /// True if a meeting may be queued behind which no event is.
+    is_unsure: AtomicBool,
+    /// The events behind the last meetings, the latest one last.
+    behind: Mutex<VecDeque<Event>>,
 }
 
 impl Meeting {
-    /// Queues a meeting, unless `check` refuses it.
-    pub(super) fn meet(&self, stream: &Stream, check: impl FnOnce() -> Result<()>) -> Result<()> {
-        let (round, last) = &mut *lock(&self.state);
-        check()?;
-        let value = round.wrapping_add(1);
+    /// Queues a meeting, unless `check` refuses it. It waits on the host until few meetings are
+    /// queued.
+    pub(super) fn meet(&self, stream: &Stream, by: Deadline, check: impl Fn() -> Result<()>) -> Result<()> {
+        stream.check_not_capturing("a meeting of ranks")?;
+        self.await_room(by, &check)?;
+        let mut behind = lock(&self.behind);
+        let event = match behind.len() {
+            QUEUED => behind.pop_front(),
+            _ => None,
+        };
+        let event = event.map_or_else(|| Event::untimed(&self.device), Ok)?;
+        let value = self.round.load(Ordering::Acquire).wrapping_add(1);
         let peers = || self.numbers.iter().enumerate().filter(|&(peer, _)| peer != self.rank);
         let write = |(_, &numbers): (usize, &u64)| Flag::Write { address: numbers + 4 * self.rank as u64, value };
         let own = self.numbers[self.rank];
         let wait = |(peer, _): (usize, &u64)| Flag::Await { address: own + 4 * peer as u64, value };
         let flags: Vec<Flag> = peers().map(write).chain(peers().map(wait)).collect();
-        // SAFETY: the stream is the device's. The numbers lie behind the windows, where nothing
-        // else is, and those stay until all ranks have closed them or for ever.
+        // Before the check, so that an abort which the check does not see releases this meeting.
+        self.is_unsure.store(true, Ordering::SeqCst);
+        self.round.store(value, Ordering::SeqCst);
+        check()?;
+        // SAFETY: the caller checked that the stream is the device's, whose context is the primary
+        // one. The numbers lie behind the windows, where nothing else is, and those stay until all
+        // ranks have closed them or for ever.
         unsafe { self.processes.queue(stream.handle(), &flags) }?;
-        *round = value;
-        stream.record(last)
+        stream.record(&event)?;
+        behind.push_back(event);
+        self.is_unsure.store(false, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Waits until the oldest of the last meetings is over.
+    fn await_room(&self, by: Deadline, check: impl Fn() -> Result<()>) -> Result<()> {
+        for round in 0.. {
+            let is_full = {
+                let behind = lock(&self.behind);
+                behind.len() == QUEUED && behind[0].query() == Ok(false)
+            };
+            if !is_full {
+                break;
+            }
+            check()?;
+            if by.has_passed() {
+                return Err(by.error(format_args!("a meeting of rank {} with its peers", self.rank)));
+            }
+            pause(round);
+        }
+        Ok(())
     }
 
     /// Returns whether the streams have left the last meeting.
     pub(super) fn has_ended(&self) -> bool {
         // A stream that has failed waits for nothing.
-        lock(&self.state).1.query() != Ok(false)
+        let last = || lock(&self.behind).back().is_none_or(|event| event.query() != Ok(false));
+        !self.is_unsure.load(Ordering::SeqCst) && last()
+    }
+
+    /// Returns the first rank that has told that it aborts.
+    pub(super) fn aborted_rank(&self) -> Result<Option<usize>> {
+        let own = self.numbers[self.rank] + ABORTS;
+        // SAFETY: these are this rank's own numbers, which stay as `meet` says.
+        let told = unsafe { self.processes.read_beside(own, self.numbers.len()) }?;
+        Ok(told.iter().position(|&number| number != 0))
     }
 
     /// Lets streams go on that wait for peers which do not come, after [`Meeting::meet`] was
     /// refused for good. A peer that still comes writes a smaller number over this one's, so this
     /// goes on until the streams have left.
+    ///
+    /// These streams may then do their work too early, and to the memory of peers: so the peers
+    /// are told first, in the same memory. Whatever they read afterwards, they do not confirm.
     fn release(&self) {
+        let value = self.round.load(Ordering::SeqCst).wrapping_add(AHEAD);
+        let told = |(_, &numbers): (usize, &u64)| (numbers + ABORTS + 4 * self.rank as u64, 1, 1);
+        let mut writes: Vec<_> =
+            self.numbers.iter().enumerate().filter(|&(peer, _)| peer != self.rank).map(told).collect();
+        writes.push((self.numbers[self.rank], value, self.numbers.len()));
         let by = Deadline::after(PATIENCE);
-        while !self.has_ended() && !by.has_passed() {
-            let value = lock(&self.state).0.wrapping_add(AHEAD);
-            // SAFETY: these are this rank's own numbers, which stay as `meet` says.
-            let _ = unsafe { self.processes.write_beside(self.numbers[self.rank], value, self.numbers.len()) };
+        loop {
+            // SAFETY: the numbers stay as `meet` says.
+            let _ = unsafe { self.processes.write_beside(&writes) };
             thread::sleep(PAUSE);
+            if self.has_ended() || by.has_passed() {
+                break;
+            }
         }
     }
 
@@ -320,9 +390,9 @@ mod tests {
 
     #[test]
     fn ranks_of_two_hosts_or_without_memory_do_not_share() {
-        let offer = Offer { bytes: 256, ..Offer::none() };
+        let offer = Offer { host: 5, ..Offer::none() };
         assert!(Offer::are_of_one_host(&[offer, offer]));
-        assert!(!Offer::are_of_one_host(&[offer, Offer { host: !offer.host, ..offer }]));
+        assert!(!Offer::are_of_one_host(&[offer, Offer { host: 6, ..offer }]));
         assert!(!Offer::are_of_one_host(&[offer, Offer::none()]));
     }
 

@@ -137,7 +137,14 @@ impl Members {
     /// `InvalidArgument` if `about` has more than 256 bytes; `Peer` if digests differ, or a rank is
     /// lost, has left or calls another operation; `Deadline` if a rank does not call it in time.
     pub fn agree(&self, about: &str, digest: u64) -> Result<()> {
-        self.agree_within(self.deadline, about, digest)
+        require!(
+            about.len() <= super::LONGEST_NAME,
+            InvalidArgument,
+            "an agreement is about a name of at most {}, and this has {}; name it in a word",
+            counted(super::LONGEST_NAME, "byte"),
+            about.len()
+        );
+        self.call(&Call::Agree { digest, about: about.into() }, self.deadline).map(drop)
     }
 
     /// Waits until every rank has called this.
@@ -148,18 +155,6 @@ impl Members {
     /// call it in time.
     pub fn barrier(&self) -> Result<()> {
         self.barrier_within(self.deadline)
-    }
-
-    /// As [`Members::agree`], with a time of its own.
-    pub(in crate::distributed) fn agree_within(&self, time: Duration, about: &str, digest: u64) -> Result<()> {
-        require!(
-            about.len() <= super::LONGEST_NAME,
-            InvalidArgument,
-            "an agreement is about a name of at most {}, and this has {}; name it in a word",
-            counted(super::LONGEST_NAME, "byte"),
-            about.len()
-        );
-        self.call(&Call::Agree { digest, about: about.into() }, time).map(drop)
     }
 
     /// As [`Members::barrier`], with a time of its own.

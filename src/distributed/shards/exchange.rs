@@ -60,8 +60,8 @@ impl ShardExchange {
     /// Plans the kernels and messages of the communicator's rank, allocates the buffers between
     /// them, and checks that all ranks have the same plan.
     ///
-    /// A window takes 256 MiB at most where no axis is shorter than the pieces, and stays with the
-    /// communicator, whose later exchanges use it again. The buffers for messages take at most as
+    /// A window takes about 256 MiB at most, and stays with the communicator, whose later exchanges
+    /// use it again. The buffers for messages take at most as
     /// many bytes as the rank sends and gets. [`ShardExchange::in_pieces`] takes less.
     ///
     /// # Errors
@@ -114,7 +114,8 @@ impl ShardExchange {
 
     /// Queues this rank's part, after all former uses of the arrays' parts. Its work belongs to the
     /// device's default stream: [`Communicator::wait`] on that waits for it. The call may wait
-    /// until the peers have made it, as each call of a communicator does.
+    /// until the peers have made it, as each call of a communicator does. All ranks launch all
+    /// exchanges of a communicator in one order, which engines need not check: NCCL's does not.
     ///
     /// # Errors
     ///
@@ -132,7 +133,7 @@ impl ShardExchange {
         let parts = [source, &*result].map(|shard| shard.memory().address());
         let pairs = used.iter().map(|&memory| (stream, memory)).collect();
         let queued = queue_across(pairs, || {
-            let unwound = WaitOnUnwind(&*self.way);
+            let unwound = WaitOnUnwind(&*self.way, &self.communicator);
             // SAFETY: the layouts lie within the parts, as checked, and the result is borrowed
             // exclusively; `queue_across` orders the work after former uses. One launch of the
             // communicator is queued at a time, and its work belongs to one stream.

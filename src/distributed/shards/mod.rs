@@ -1,4 +1,4 @@
-//! Arrays that are split among processes: each has one rank's part, and messages move the elements.
+//! Arrays that are split among processes, each of which has one rank's part.
 
 mod arrivals;
 mod exchange;

@@ -115,8 +115,8 @@ pub(in crate::distributed) fn pieces(of: &Move, order: &[usize], width: usize, s
 }
 
 /// The bytes that kernels store into windows between two meetings of the ranks, all peers together.
-/// A meeting costs about as much time as 5 MiB on a link, and the last piece is sorted when nothing
-/// is pushed any more.
+/// A piece costs about 10 us beside its bytes (`benches/record/2026-11-28-h200/windows.md`), and
+/// the last one is sorted when nothing is pushed any more.
 const BETWEEN_MEETINGS: [u64; 2] = [64 << 20, 128 << 20];
 
 /// Cuts a copy into pieces of about one size for windows: of at most so many bytes each, where that

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::context::{Allocation, Shared};
-use crate::distributed::Deadline;
+use crate::distributed::{Communicator, Deadline};
 use crate::error::Result;
 use crate::stream::Stream;
 
@@ -30,10 +30,12 @@ pub(super) trait Way: fmt::Display + Send + Sync {
 }
 
 /// Waits when dropped, which happens only if a driver panicked: the locks of the operands end then.
-pub(super) struct WaitOnUnwind<'a>(pub(super) &'a dyn Way);
+/// It aborts first, because the work may wait for peers.
+pub(super) struct WaitOnUnwind<'a>(pub(super) &'a dyn Way, pub(super) &'a Communicator);
 
 impl Drop for WaitOnUnwind<'_> {
     fn drop(&mut self) {
+        self.1.engine().abort(&format!("rank {} panicked", self.1.rank()));
         self.0.synchronize();
     }
 }

@@ -8,6 +8,7 @@ use super::arrivals::{Arrivals, between};
 use super::lanes::{Lanes, events};
 use super::way::Way;
 use crate::context::{Allocation, Shared};
+use crate::distributed::communicator::{WINDOW_RANKS, digest};
 use crate::distributed::{Communicator, Deadline, Redistribution};
 use crate::driver::Multiprocessors;
 use crate::error::{Result, counted};
@@ -22,6 +23,8 @@ pub(super) struct Windowed {
     own: Option<PermutePlan>,
     /// The bytes of the window.
     window: u64,
+    /// The number of this exchange among the ranks.
+    about: u64,
     beside: Option<Beside>,
 }
 
@@ -51,8 +54,6 @@ struct Kernel {
     plan: PermutePlan,
 }
 
-/// The most ranks that share windows. Each plans for all.
-const MOST_RANKS: usize = 64;
 /// From so many bytes of a rank on, kernels have parts of the multiprocessors: fewer blocks run all
 /// at once on all of them, and the host needs fewer calls. It was chosen and not measured.
 const LARGE: u64 = 16 << 20;
@@ -84,7 +85,8 @@ impl Windowed {
         most: Option<u64>,
         by: Deadline,
     ) -> Result<Option<Self>> {
-        if communicator.ranks() > MOST_RANKS {
+        if communicator.ranks() > WINDOW_RANKS {
+            // Each rank plans for all.
             return Ok(None);
         }
         let all: Vec<Arrivals> = (0..plan.ranks()).map(|rank| Arrivals::new(plan, rank, most)).collect();
@@ -117,7 +119,14 @@ impl Windowed {
         let own = own.map(|part| kernel(&part.src, &part.dst)).transpose()?;
         let is_large = steps.len() > 1 || plan.busiest_bytes() >= LARGE;
         let beside = is_large.then(|| Beside::new(communicator)).transpose()?;
-        Ok(Some(Self { communicator: Arc::clone(communicator), steps, own, window: bytes, beside }))
+        Ok(Some(Self {
+            communicator: Arc::clone(communicator),
+            steps,
+            own,
+            window: bytes,
+            about: digest(&(plan, most)),
+            beside,
+        }))
     }
 
     /// Queues kernels between parts and windows.
@@ -165,7 +174,7 @@ impl Windowed {
         let Beside { lanes, arrived, sorted } = beside;
         let [push, sort, own] = lanes.streams();
         lanes.fork(stream)?;
-        engine.meet(push, by)?;
+        engine.meet(self.about, push, by)?;
         for (number, step) in self.steps.iter().enumerate() {
             // SAFETY: as the caller promises; all ranks have left this half of the windows.
             unsafe { self.push(step, from, push) }?;
@@ -176,7 +185,7 @@ impl Windowed {
             } else {
                 push.wait(&sorted[(number - 1) % 2])?;
             }
-            engine.meet(push, by)?;
+            engine.meet(self.about, push, by)?;
             if number + 1 == self.steps.len() {
                 // Nothing is pushed any more, so these multiprocessors are free, and are more.
                 // SAFETY: as the caller promises; all ranks have pushed.
@@ -205,17 +214,15 @@ impl Way for Windowed {
             return unsafe { self.queue_beside(beside, stream, parts, by) };
         }
         let ([from, to], engine) = (parts, self.communicator.engine());
-        engine.meet(stream, by)?;
-        for step in &self.steps {
-            // SAFETY: as the caller promises; all ranks have left their windows.
-            unsafe { self.push(step, from, stream) }?;
-            // SAFETY: as the caller promises.
-            unsafe { self.copy_own(parts, stream) }?;
-            engine.meet(stream, by)?;
-            // SAFETY: as the caller promises; all ranks have pushed.
-            unsafe { self.sort(step, to, stream) }?;
-        }
-        Ok(())
+        let [step] = &*self.steps else { return Ok(()) };
+        engine.meet(self.about, stream, by)?;
+        // SAFETY: as the caller promises; all ranks have left their windows.
+        unsafe { self.push(step, from, stream) }?;
+        // SAFETY: as the caller promises.
+        unsafe { self.copy_own(parts, stream) }?;
+        engine.meet(self.about, stream, by)?;
+        // SAFETY: as the caller promises; all ranks have pushed.
+        unsafe { self.sort(step, to, stream) }
     }
 
     fn join(&self, stream: &Stream) -> Result<()> {

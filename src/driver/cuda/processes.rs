@@ -69,6 +69,13 @@ const WRITE: c_uint = 2;
 const NATIVE_ATOMICS: c_uint = 3;
 /// `CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`.
 const PEER_ACCESS: c_uint = 1;
+/// `CU_STREAM_WAIT_VALUE_FLUSH`: what peers wrote before the number is seen behind the wait. A
+/// device may reorder remote writes, and devices that need the flag have it.
+const FLUSH: c_uint = 1 << 30;
+/// `CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES`.
+const CAN_FLUSH: c_int = 98;
+/// The driver shares whole blocks of so many bytes, so an allocation has none with others.
+const BLOCK: u64 = 2 << 20;
 /// The bytes of a GPU's number on the bus, with the zero at its end: `00000000:1B:00.0`.
 pub(crate) const BUS: usize = 32;
 
@@ -101,6 +108,7 @@ functions! {
     cuIpcCloseMemHandle(CUdeviceptr);
     cuStreamBatchMemOp_v2(CUstream, c_uint, *mut Operation, c_uint);
     cuMemsetD32Async(CUdeviceptr, c_uint, usize, CUstream);
+    cuDeviceGetAttribute(*mut c_int, c_int, CUdevice);
     cuDeviceGetPCIBusId(*mut c_char, c_int, CUdevice);
     cuDeviceGetByPCIBusId(*mut CUdevice, *const c_char);
     cuDeviceGetP2PAttribute(*mut c_int, c_uint, CUdevice, CUdevice);
@@ -117,8 +125,8 @@ pub(crate) struct Processes {
     functions: &'static Functions,
     device: CUdevice,
     context: Context,
-    /// For what must not wait for other work.
-    beside: CUstream,
+    /// The flag of a wait.
+    wait: c_uint,
 }
 
 // SAFETY: contexts and streams belong to the process, and any number of threads may use them.
@@ -137,19 +145,11 @@ impl Processes {
             )
         })?;
         let device = device(api, ordinal)?;
-        let context = Context::retain(api, device)?;
-        let mut beside = ptr::null_mut();
-        let made = context.enter(api).map_err(|failure| failed(api, failure)).and_then(|entered| {
-            // SAFETY: `beside` takes the result.
-            let code = unsafe { (entered.cuStreamCreate)(&mut beside, STREAM_NON_BLOCKING) };
-            check(api, code, format_args!("cuStreamCreate"))
-        });
-        if let Err(error) = made {
-            // SAFETY: it was retained above.
-            unsafe { Context::release(api, device) };
-            return Err(error);
-        }
-        Ok(Self { api, functions, device, context, beside })
+        let mut can_flush = 0;
+        // SAFETY: `can_flush` takes the result. A driver without the attribute refuses it.
+        let _ = unsafe { (functions.cuDeviceGetAttribute)(&mut can_flush, CAN_FLUSH, device) };
+        let wait = if can_flush == 0 { 0 } else { FLUSH };
+        Ok(Self { api, functions, device, context: Context::retain(api, device)?, wait })
     }
 
     /// Returns the GPU's number on the bus, which all processes of the host know it by.
@@ -181,22 +181,54 @@ impl Processes {
     /// Allocates memory that other processes can open, and fills it with zeros. It waits until that
     /// is done.
     pub(crate) fn alloc(&self, bytes: u64) -> Result<u64> {
+        let bytes = bytes.next_multiple_of(BLOCK);
         let entered = self.enter()?;
         let mut address = 0;
         // SAFETY: `address` takes the result.
         let code = unsafe { (entered.cuMemAlloc_v2)(&mut address, bytes as usize) };
         check(self.api, code, format_args!("cuMemAlloc({})", counted(bytes, "byte")))?;
-        // SAFETY: the bytes were just allocated.
-        let code = unsafe { (entered.cuMemsetD8Async)(address, 0, bytes as usize, self.beside) };
-        // SAFETY: the stream is live.
-        let waited = unsafe { (entered.cuStreamSynchronize)(self.beside) };
-        let filled = check(self.api, code, format_args!("cuMemsetD8Async({})", counted(bytes, "byte")));
-        let filled = filled.and(check(self.api, waited, format_args!("cuStreamSynchronize")));
-        drop(entered);
+        let filled = self.beside(|stream| {
+            // SAFETY: the bytes were just allocated.
+            let code = unsafe { (entered.cuMemsetD8Async)(address, 0, bytes as usize, stream) };
+            check(self.api, code, format_args!("cuMemsetD8Async({})", counted(bytes, "byte")))?;
+            // SAFETY: the stream is live.
+            check(self.api, unsafe { (entered.cuStreamSynchronize)(stream) }, format_args!("cuStreamSynchronize"))
+        });
         filled.map(|()| address).inspect_err(|_| {
             // SAFETY: it was just allocated, and no other process knows it.
             unsafe { self.free(address) };
         })
+    }
+
+    /// Tries the operations of streams on a number, which not all devices have.
+    ///
+    /// # Safety
+    ///
+    /// - The address is that of 4 bytes of [`Processes::alloc`], which nothing else uses.
+    pub(crate) unsafe fn try_flags(&self, address: u64) -> Result<()> {
+        self.beside(|stream| {
+            let flags = [Flag::Write { address, value: 1 }, Flag::Await { address, value: 1 }];
+            // SAFETY: as the caller promises; the stream is live until the wait below.
+            unsafe { self.queue(StreamHandle(stream as usize as u64), &flags) }?;
+            let entered = self.enter()?;
+            // SAFETY: the stream is live.
+            check(self.api, unsafe { (entered.cuStreamSynchronize)(stream) }, format_args!("cuStreamSynchronize"))
+        })
+    }
+
+    /// Queues work on a new stream. The device has few queues for its streams, and one that holds a
+    /// stream which waits holds what comes behind it: so work that ends waits is tried on several.
+    fn beside(&self, work: impl FnOnce(CUstream) -> Result<()>) -> Result<()> {
+        let entered = self.enter()?;
+        let mut stream = ptr::null_mut();
+        // SAFETY: `stream` takes the result.
+        let code = unsafe { (entered.cuStreamCreate)(&mut stream, STREAM_NON_BLOCKING) };
+        check(self.api, code, format_args!("cuStreamCreate"))?;
+        let done = work(stream);
+        // A failure allows no reaction. Queued work still runs.
+        // SAFETY: it is live until now.
+        let _ = unsafe { (entered.cuStreamDestroy_v2)(stream) };
+        done
     }
 
     /// Frees memory. A failure allows no reaction.
@@ -250,14 +282,21 @@ impl Processes {
     /// # Safety
     ///
     /// - The stream is one of the device's primary context, and live.
-    /// - Each number is memory that [`Processes::alloc`] or [`Processes::open`] returned, and lives
-    ///   until the operation has run. Nothing else but these operations uses it.
+    /// - Each number is memory that [`Processes::alloc`] or [`Processes::open`] returned, aligned
+    ///   to
+    ///   4 bytes, and lives until the operation has run. Nothing else but these operations uses it.
     pub(crate) unsafe fn queue(&self, stream: StreamHandle, flags: &[Flag]) -> Result<()> {
-        let of =
-            |kind, address, value: u32| Operation { kind, address, value: value.into(), flags: 0, alias: 0, rest: 0 };
+        let of = |kind, flags, address, value: u32| Operation {
+            kind,
+            address,
+            value: value.into(),
+            flags,
+            alias: 0,
+            rest: 0,
+        };
         let operation = |flag: &Flag| match *flag {
-            Flag::Write { address, value } => of(WRITE, address, value),
-            Flag::Await { address, value } => of(WAIT, address, value),
+            Flag::Write { address, value } => of(WRITE, 0, address, value),
+            Flag::Await { address, value } => of(WAIT, self.wait, address, value),
         };
         let mut operations: Vec<Operation> = flags.iter().map(operation).collect();
         let _entered = self.enter()?;
@@ -267,16 +306,40 @@ impl Processes {
         check(self.api, code, format_args!("cuStreamBatchMemOp({})", counted(count, "operation")))
     }
 
-    /// Writes a number to each of `count` places side by side, beside all queued work.
+    /// Writes numbers beside all other work: each of these addresses has as many side by side. The
+    /// writes have their order, and may come late.
     ///
     /// # Safety
     ///
     /// - As [`Processes::queue`], for these places.
-    pub(crate) unsafe fn write_beside(&self, address: u64, value: u32, count: usize) -> Result<()> {
-        let _entered = self.enter()?;
-        // SAFETY: as the caller promises.
-        let code = unsafe { (self.functions.cuMemsetD32Async)(address, value, count, self.beside) };
-        check(self.api, code, format_args!("cuMemsetD32Async({})", counted(count, "number")))
+    pub(crate) unsafe fn write_beside(&self, writes: &[(u64, u32, usize)]) -> Result<()> {
+        self.beside(|stream| {
+            writes.iter().try_for_each(|&(address, value, count)| {
+                // SAFETY: as the caller promises; the stream is live.
+                let code = unsafe { (self.functions.cuMemsetD32Async)(address, value, count, stream) };
+                check(self.api, code, format_args!("cuMemsetD32Async({})", counted(count, "number")))
+            })
+        })
+    }
+
+    /// Returns `count` numbers side by side, beside all other work.
+    ///
+    /// # Safety
+    ///
+    /// - As [`Processes::queue`], for these places.
+    pub(crate) unsafe fn read_beside(&self, address: u64, count: usize) -> Result<Vec<u32>> {
+        let mut numbers = vec![0_u32; count];
+        self.beside(|stream| {
+            let entered = self.enter()?;
+            let to = numbers.as_mut_ptr().cast();
+            // SAFETY: as the caller promises; the numbers live beyond the wait below.
+            let code = unsafe { (entered.cuMemcpyDtoHAsync_v2)(to, address, 4 * count, stream) };
+            // SAFETY: the stream is live.
+            let waited = unsafe { (entered.cuStreamSynchronize)(stream) };
+            check(self.api, code, format_args!("cuMemcpyDtoHAsync({})", counted(4 * count, "byte")))?;
+            check(self.api, waited, format_args!("cuStreamSynchronize"))
+        })?;
+        Ok(numbers)
     }
 
     fn enter(&self) -> Result<Entered> {
@@ -290,10 +353,6 @@ fn failed(api: &Api, (code, call): (u32, &'static str)) -> Error {
 
 impl Drop for Processes {
     fn drop(&mut self) {
-        if let Ok(entered) = self.enter() {
-            // A failure allows no reaction. SAFETY: the stream is live until now.
-            let _ = unsafe { (entered.cuStreamDestroy_v2)(self.beside) };
-        }
         // SAFETY: it was retained by `of`, and is not used again.
         unsafe { Context::release(self.api, self.device) };
     }

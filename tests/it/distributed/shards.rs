@@ -110,11 +110,11 @@ unsafe impl Engine for Skips {
         self.inner.window(bytes, by)
     }
 
-    fn meet(&self, stream: &Stream, by: Deadline) -> Result<()> {
+    fn meet(&self, about: u64, stream: &Stream, by: Deadline) -> Result<()> {
         if self.meetings.fetch_add(1, Ordering::Relaxed) == self.skipped {
             return Ok(());
         }
-        self.inner.meet(stream, by)
+        self.inner.meet(about, stream, by)
     }
 
     fn agree(&self, about: &str, digest: u64, by: Deadline) -> Result<()> {
@@ -161,6 +161,23 @@ fn a_missing_meeting_is_found() {
         for skipped in needed {
             assert!((0..64).any(|seed| !is_right_without(skipped, piece, seed)), "meeting {skipped} of {piece} bytes");
         }
+    }
+}
+
+/// Ranks that launch two exchanges in different orders are told so.
+#[test]
+fn exchanges_in_two_orders_are_an_error() {
+    for messages in [false, true] {
+        let errors = on_threads(by(messages, ranks(2, 0, AMPLE)), |of| {
+            let (first, source, mut result) = operands(of, 1 << 20).unwrap();
+            let (second, ..) = operands(of, 300).unwrap();
+            let order = if of.rank() == 0 { [&first, &second] } else { [&second, &first] };
+            order.iter().find_map(|exchange| exchange.launch(&source, &mut result).err())
+        });
+        let errors: Vec<_> = errors.into_iter().map(|error| error.expect("an error on each rank")).collect();
+        assert!(errors.iter().all(|error| error.kind() == ErrorKind::Peer), "{errors:?}");
+        let words = if messages { "give both calls one shape" } else { "make the same calls in the same order" };
+        assert!(errors.iter().any(|error| error.to_string().contains(words)), "{errors:?}");
     }
 }
 

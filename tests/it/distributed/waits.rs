@@ -102,11 +102,10 @@ fn no_wait_of_an_exchange_can_be_left_out() {
         let second = vec![if again { 0.0 } else { 0.5 }; 36];
         vec![vec![0.5; 36], turned(2.0), turned(6.0), vec![0.0; 36], second]
     };
-    // Where they use each other's memory, each rank has one launch, or two of which one may be on a
-    // stream of its own, or three.
+    // Each rank has one launch if all use each other's memory, and else one for each rank.
     for (limited, reach, from, planned) in [
         (false, All, "0:3", 12),
-        (false, All, "0:1+1+4", 14),
+        (false, All, "0:1+1+4", 12),
         (true, All, "0:3", 24),
         (false, Islands(1), "0:3", 36),
         (true, Islands(1), "", 11),
