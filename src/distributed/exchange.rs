@@ -44,10 +44,11 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Plans the kernels of each rank. Small copies of a rank that are alike have one launch. Where
-    /// a rank does not use another one's memory ([`Gpus::reaches`]), elements go through pinned
-    /// host memory, in pieces of 16 MiB at most. The buffers for that are allocated here. They have
-    /// room for two pieces on the host for each rank that sends, and for three on its GPU.
+    /// Plans the kernels of each rank. Small copies of a rank to its peers have one launch if
+    /// alike. Where a rank does not use another one's memory ([`Gpus::reaches`]), elements go
+    /// through pinned host memory, in pieces of 16 MiB at most. The buffers for that are allocated
+    /// here. They have room for two pieces on the host for each rank that sends, and for three on
+    /// its GPU.
     ///
     /// Copy engines take elements that lie side by side in both parts, 4 MiB or more of them. After
     /// a measurement of the links ([`Gpus::measure_links`]), they take what they are faster for.

@@ -170,7 +170,7 @@ fn in_pairs(gpus: &Arc<Gpus>) {
 
 /// Launches the entries that move several pairs.
 pub(crate) fn launch_all(device: &Device) {
-    in_pairs(&shared(device, 2, false));
+    in_pairs(&shared(device, 3, false));
 }
 
 /// The short form has a tenth of the layouts on the software GPU.
@@ -195,12 +195,15 @@ fn ranks_that_share_a_device_follow_and_precede_other_work(setup: &Setup) {
 }
 
 fn ranks_that_share_a_device_launch_once_for_all_peers(setup: &Setup) {
-    let ranks: &[usize] = if setup.is_soft() { &[3] } else { &[2, 3, 8, 9] };
+    let ranks: &[usize] = if setup.is_soft() { &[3] } else { &[3, 4, 9, 10] };
     ranks.iter().for_each(|&ranks| in_pairs(&shared(&setup.device(), ranks, false)));
 }
 
 fn gpus_launch_once_for_all_peers(_setup: &Setup) {
-    in_pairs(&all(false));
+    // Each GPU has two ranks, so that each rank has several peers.
+    let gpus = all(false);
+    let ranks = (0..2 * gpus.len()).map(|rank| gpus.device(rank % gpus.len()).clone());
+    in_pairs(&Arc::new(Gpus::over(ranks.collect()).unwrap()));
 }
 
 fn gpus_redistribute_random_layouts(_setup: &Setup) {

@@ -1,4 +1,4 @@
-//! Small exchanges launch once a rank for all copies that are alike.
+//! Small exchanges launch once a rank for all copies to peers that are alike.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ fn of_rank_0(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn an_even_exchange_launches_once_a_rank() {
+fn an_even_exchange_launches_once_for_all_peers() {
     for count in 2..=8 {
         let (gpus, traces) = traced(count, count as u64);
         let rows = split(&[3 * count, 5 * count], &format!("0:{count}"));
@@ -62,7 +62,8 @@ fn an_even_exchange_launches_once_a_rank() {
         let text = exchange_bytes(&gpus, [&rows, &columns], &[1, 0], 4);
         for (rank, trace) in traces.iter().enumerate() {
             let launches = trace.calls().iter().filter(|call| matches!(call, Call::Launch { .. })).count();
-            assert_eq!(launches, 1, "rank {rank} of {count}: {text}");
+            // The other one is the copy of the rank to itself.
+            assert_eq!(launches, 2, "rank {rank} of {count}: {text}");
         }
     }
 }
@@ -73,21 +74,23 @@ fn an_exchange_says_what_it_launches_and_which_peer_is_first() {
     let (rows, columns) = (split(&[8, 8], "0:4"), split(&[8, 8], "0:4"));
     let text = exchange_bytes(&gpus, [&rows, &columns], &[1, 0], 4);
     let lines: Vec<_> = text.lines().filter(|line| line.starts_with("rank ")).collect();
-    assert_eq!(lines.len(), 4, "{text}");
-    for (line, to) in lines.iter().zip(["1, 2, 3 and 0", "2, 3, 0 and 1", "3, 0, 1 and 2", "0, 1, 2 and 3"]) {
-        assert!(line.contains(&format!(" to {to}: patch_pairs_b32: 4 pairs, ")), "{line}");
+    assert_eq!(lines.len(), 8, "{text}");
+    for (rank, to) in ["1, 2 and 3", "2, 3 and 0", "3, 0 and 1", "0, 1 and 2"].into_iter().enumerate() {
+        let [peers, own] = lines[2 * rank..2 * rank + 2] else { panic!("{text}") };
+        assert!(peers.starts_with(&format!("rank {rank} to {to}: patch_pairs_b32: 3 pairs, ")), "{peers}");
+        assert!(own.starts_with(&format!("rank {rank} to {rank}: patch_b32")), "{own}");
     }
 }
 
 /// A launch has room for 8 copies.
 #[test]
 fn more_copies_than_a_launch_has_room_for_are_several_launches() {
-    let gpus = gpus(9, 0, false);
-    let (rows, columns) = (split(&[18, 27], "0:9"), split(&[27, 18], "0:9"));
+    let gpus = gpus(10, 0, false);
+    let (rows, columns) = (split(&[20, 30], "0:10"), split(&[30, 20], "0:10"));
     let text = exchange_bytes(&gpus, [&rows, &columns], &[1, 0], 2);
-    let [five, four] = of_rank_0(&text)[..] else { panic!("{text}") };
+    let [five, four, _] = of_rank_0(&text)[..] else { panic!("{text}") };
     assert!(five.starts_with("rank 0 to 1, 2, 3, 4 and 5: patch_pairs_b16: 5 pairs, "), "{five}");
-    assert!(four.starts_with("rank 0 to 6, 7, 8 and 0: patch_pairs_b16: 4 pairs, "), "{four}");
+    assert!(four.starts_with("rank 0 to 6, 7, 8 and 9: patch_pairs_b16: 4 pairs, "), "{four}");
 }
 
 #[test]
@@ -96,8 +99,8 @@ fn copies_of_different_shapes_are_launched_apart() {
     let (rows, columns) = (split(&[8, 10], "0:4"), split(&[10, 8], "0:3+3+2+2"));
     let text = exchange_bytes(&gpus, [&rows, &columns], &[1, 0], 8);
     let lines = of_rank_0(&text);
-    assert_eq!(lines.len(), 2, "{text}");
-    assert!(lines[0].starts_with("rank 0 to 1 and 0: patch_pairs_b64: 2 pairs, "), "{text}");
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(lines[0].starts_with("rank 0 to 1: patch_b64"), "{text}");
     assert!(lines[1].starts_with("rank 0 to 2 and 3: patch_pairs_b64: 2 pairs, "), "{text}");
 }
 
@@ -150,26 +153,26 @@ fn small_exchanges_are_right_at_every_width_for_1_to_9_gpus() {
 /// Every kernel for several pairs, at every width, with vectors and between them.
 #[test]
 fn every_kernel_of_pairs_is_right_at_every_width() {
-    let gpus = gpus(2, 0, false);
+    let gpus = gpus(3, 0, false);
     let whole = |shape: &[usize]| Split::whole(shape).unwrap();
     for (width, bits) in [(1_usize, 8), (2, 16), (4, 32), (8, 64), (16, 128)] {
         // More than `patch` takes of one pair: 65,536 elements and 256 KiB.
         let side = if width <= 4 { 257 } else { 183 };
         let found = |kernel: String, shape: &[usize], to: &Split, axes: &[usize]| {
             let text = exchange_bytes(&gpus, [&whole(shape), to], axes, width);
-            assert!(text.contains(&format!("rank 0 to 1 and 0: {kernel}: 2 pairs, ")), "{kernel}: {text}");
+            assert!(text.contains(&format!("rank 0 to 1 and 2: {kernel}: 2 pairs, ")), "{kernel}: {text}");
         };
         // All rows of elements of 16 bytes are whole vectors.
         if width < 16 {
-            found(format!("staggered_pairs_b{bits}"), &[side, 2 * side], &split(&[2 * side, side], "0:2"), &[1, 0]);
+            found(format!("staggered_pairs_b{bits}"), &[side, 3 * side], &split(&[3 * side, side], "0:3"), &[1, 0]);
         }
         // From 1 MiB on at every width.
         let lanes = 16 / width;
         let columns = (1 << 20) / width / (32 * lanes);
-        let turned = split(&[2 * columns, 32 * lanes], "0:2");
-        found(format!("small_tile_pairs_b{bits}"), &[32 * lanes, 2 * columns], &turned, &[1, 0]);
-        found(format!("elements_pairs_b{bits}"), &[side, 2 * side], &split(&[side, 2 * side], "1:2"), &[0, 1]);
-        found("copy_pairs".to_owned(), &[2 * 16, 5 * 16], &split(&[2 * 16, 5 * 16], "0:2"), &[0, 1]);
-        found(format!("patch_pairs_b{bits}"), &[31, 2 * 33], &split(&[2 * 33, 31], "0:2"), &[1, 0]);
+        let turned = split(&[3 * columns, 32 * lanes], "0:3");
+        found(format!("small_tile_pairs_b{bits}"), &[32 * lanes, 3 * columns], &turned, &[1, 0]);
+        found(format!("elements_pairs_b{bits}"), &[side, 3 * side], &split(&[side, 3 * side], "1:3"), &[0, 1]);
+        found("copy_pairs".to_owned(), &[3 * 16, 5 * 16], &split(&[3 * 16, 5 * 16], "0:3"), &[0, 1]);
+        found(format!("patch_pairs_b{bits}"), &[31, 3 * 33], &split(&[3 * 33, 31], "0:3"), &[1, 0]);
     }
 }

