@@ -5,10 +5,11 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use warpstride::device::Device;
 use warpstride::distributed::{
-    Combine, Communicator, Deadline, Engine, Message, Redistribution, Reduce, Shard, ShardExchange, Split,
+    Combine, Communicator, Deadline, Engine, Message, Redistribution, Reduce, Shard, ShardExchange, Split, Window,
 };
 use warpstride::element::{Element, Number};
 use warpstride::layout::Layout;
@@ -34,61 +35,88 @@ pub(crate) fn conforms(communicator: &Arc<Communicator>, rounds: u64) -> Result<
     communicator.agree("the number of rounds", &rounds)
 }
 
-/// An engine without windows, as one between hosts: redistributions go by messages.
+/// An engine without windows, as one between hosts, so that redistributions go by messages; or one
+/// that skips a meeting, as a program that forgot it.
 #[derive(Debug)]
-pub(crate) struct ByMessages(pub(crate) Arc<dyn Engine>);
+pub(crate) struct Altered {
+    inner: Arc<dyn Engine>,
+    /// The number of the meeting that it skips; `None` if it has no windows.
+    skips: Option<u64>,
+    meetings: AtomicU64,
+}
 
-impl ByMessages {
+impl Altered {
+    fn over(communicator: &Communicator, skips: Option<u64>) -> Communicator {
+        let inner = Arc::clone(communicator.engine());
+        let altered = Communicator::over(Arc::new(Self { inner, skips, meetings: AtomicU64::new(0) }));
+        altered.with_deadline(communicator.deadline())
+    }
+
     /// Hides the windows of a communicator's engine.
-    pub(crate) fn over(communicator: &Communicator) -> Communicator {
-        let hidden = Communicator::over(Arc::new(Self(Arc::clone(communicator.engine()))));
-        hidden.with_deadline(communicator.deadline())
+    pub(crate) fn by_messages(communicator: &Communicator) -> Communicator {
+        Self::over(communicator, None)
+    }
+
+    /// Skips the meeting with a number. That is for software GPUs alone, whose memory no wrong
+    /// store harms.
+    #[allow(dead_code, reason = "the tests on hardware skip none")]
+    pub(crate) fn without_meeting(communicator: &Communicator, number: u64) -> Communicator {
+        Self::over(communicator, Some(number))
     }
 }
 
-// SAFETY: the inner engine keeps the promises.
-unsafe impl Engine for ByMessages {
+// SAFETY: the inner engine keeps the promises, unless a test skips a meeting of software GPUs.
+unsafe impl Engine for Altered {
     fn device(&self) -> &Device {
-        self.0.device()
+        self.inner.device()
     }
 
     fn rank(&self) -> usize {
-        self.0.rank()
+        self.inner.rank()
     }
 
     fn ranks(&self) -> usize {
-        self.0.ranks()
+        self.inner.ranks()
     }
 
     unsafe fn exchange(&self, sends: &[Message], receives: &[Message], stream: &Stream, by: Deadline) -> Result<()> {
         // SAFETY: as the caller promises.
-        unsafe { self.0.exchange(sends, receives, stream, by) }
+        unsafe { self.inner.exchange(sends, receives, stream, by) }
     }
 
     unsafe fn broadcast(&self, address: u64, bytes: u64, root: usize, stream: &Stream, by: Deadline) -> Result<()> {
         // SAFETY: as the caller promises.
-        unsafe { self.0.broadcast(address, bytes, root, stream, by) }
+        unsafe { self.inner.broadcast(address, bytes, root, stream, by) }
     }
 
     unsafe fn reduce(&self, reduce: Reduce, stream: &Stream, by: Deadline) -> Result<()> {
         // SAFETY: as the caller promises.
-        unsafe { self.0.reduce(reduce, stream, by) }
+        unsafe { self.inner.reduce(reduce, stream, by) }
+    }
+
+    fn window(&self, bytes: u64, by: Deadline) -> Result<Option<Window>> {
+        if self.skips.is_some() { self.inner.window(bytes, by) } else { Ok(None) }
+    }
+
+    fn meet(&self, about: u64, stream: &Stream, by: Deadline) -> Result<()> {
+        let is_skipped = Some(self.meetings.fetch_add(1, Ordering::Relaxed)) == self.skips;
+        if is_skipped { Ok(()) } else { self.inner.meet(about, stream, by) }
     }
 
     fn agree(&self, about: &str, digest: u64, by: Deadline) -> Result<()> {
-        self.0.agree(about, digest, by)
+        self.inner.agree(about, digest, by)
     }
 
     fn check(&self) -> Result<()> {
-        self.0.check()
+        self.inner.check()
     }
 
     fn may_still_run(&self) -> bool {
-        self.0.may_still_run()
+        self.inner.may_still_run()
     }
 
     fn abort(&self, why: &str) {
-        self.0.abort(why);
+        self.inner.abort(why);
     }
 }
 

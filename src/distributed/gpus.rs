@@ -69,7 +69,7 @@ const OWN_PART: u32 = 4;
 #[cfg(feature = "interp")]
 const MOST_SOFT: usize = 64;
 /// The multiprocessors of the least part of an H100, of which the copy to itself has a multiple.
-const LEAST_PART: u32 = 8;
+pub(super) const LEAST_PART: u32 = 8;
 
 impl Rank {
     fn new(device: Device, multiprocessors: u32) -> Result<Self> {

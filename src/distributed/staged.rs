@@ -30,7 +30,7 @@ use crate::stream::{Event, Stream};
 pub(super) const PIECE: u64 = 16 << 20;
 
 /// Halves of a buffer begin at multiples of so many bytes.
-const APART: usize = 256;
+const BEGIN: usize = Align::ALLOCATION.bytes() as usize;
 
 /// Copies between pairs of ranks, which run at once.
 #[derive(Debug, Default)]
@@ -164,7 +164,7 @@ impl Staged {
         let device = gpus.device(rank);
         let most = |uses: &dyn Fn(&Hop) -> bool| {
             let bytes = hops.iter().filter(|hop| uses(hop)).map(|hop| hop.bytes).max();
-            bytes.unwrap_or(0).next_multiple_of(APART)
+            bytes.unwrap_or(0).next_multiple_of(BEGIN)
         };
         let half_bytes = [most(&|hop| hop.pack.is_some()), most(&|hop| self.pairs[hop.pair].way == Way::Host)];
         let mut last: Vec<(usize, usize)> = hops.iter().rev().take(2).map(|hop| (hop.pair, hop.half)).collect();

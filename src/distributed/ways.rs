@@ -15,7 +15,7 @@ pub(super) enum Way {
 
 /// The bytes of a run, which lies side by side in both parts, from which on a copy engine takes it
 /// where no figures of the links are known. Engines move long runs over NVLink faster than kernels
-/// do, and their start weighs more. The limit was chosen and not measured.
+/// do (`benches/record/2026-11-28-h200/redistribute4.md`). The limit was chosen and not measured.
 const RUN: u64 = 4 << 20;
 
 /// The factor by which an engine has to be faster than kernels for elements that are packed before

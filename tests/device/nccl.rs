@@ -11,7 +11,7 @@ use warpstride::device::{Backend, Device};
 use warpstride::distributed::{Communicator, NcclLibrary, Redistribution, Rendezvous, Shard, ShardExchange, Split};
 
 use crate::backend::{Setup, cases};
-use crate::communicators::{ByMessages, conforms};
+use crate::communicators::{Altered, conforms};
 use crate::long::short_or_long;
 
 cases! {
@@ -55,7 +55,7 @@ fn processes_conform_by_nccl(_: &Setup) {
     in_processes("processes_conform_by_nccl", |rank, ranks, place| {
         let device = Device::open(Backend::Cuda(rank as u32)).unwrap();
         let communicator = Arc::new(meet(&device, rank, ranks, place));
-        for of in [Arc::new(ByMessages::over(&communicator)), communicator] {
+        for of in [Arc::new(Altered::by_messages(&communicator)), communicator] {
             conforms(&of, short_or_long(20, 200)).unwrap();
         }
     });
@@ -109,7 +109,7 @@ fn threads_conform_by_shared_memory(_: &Setup) {
     std::thread::scope(|threads| {
         for communicator in ranks {
             threads.spawn(|| {
-                for of in [ByMessages::over(&communicator), communicator] {
+                for of in [Altered::by_messages(&communicator), communicator] {
                     conforms(&Arc::new(of), short_or_long(20, 200)).unwrap();
                 }
             });

@@ -15,6 +15,7 @@ use crate::distributed::{Combine, Deadline, Engine, Members, Message, Reduce, Wi
 use crate::driver::DriverKind;
 use crate::element::DType;
 use crate::error::{Error, ErrorKind, Result, refuse, require};
+use crate::ops::Align;
 use crate::stream::{Event, Stream};
 use crate::sync::{Arc, AtomicBool, Mutex, lock};
 
@@ -38,8 +39,6 @@ pub(super) struct Nccl {
 
 /// The time in which a communicator that has nothing left to do ends.
 const ENDING: Duration = Duration::from_secs(10);
-/// The bytes of a window are a multiple of this.
-const ALIGNED: u64 = 256;
 /// The time in which the news of a rank that was lost comes.
 const NEWS: Duration = Duration::from_millis(200);
 
@@ -321,7 +320,7 @@ unsafe impl Engine for Nccl {
             return Ok(None);
         }
         // The numbers behind it are aligned so.
-        let bytes = bytes.next_multiple_of(ALIGNED);
+        let bytes = bytes.next_multiple_of(Align::ALLOCATION.bytes());
         match self.windows.known(bytes) {
             Ok(known) => Ok(known),
             Err(()) => self.open_window(bytes, by).inspect_err(|error| self.fail(error)),

@@ -3,6 +3,7 @@
 use super::pieces::{Piece, even};
 use crate::distributed::Redistribution;
 use crate::layout::Layout;
+use crate::ops::Align;
 
 /// The pieces that a rank gets from its peers.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub(super) struct Arrival {
 }
 
 /// Pieces begin at multiples of so many bytes, as allocations do.
-pub(super) const BEGIN: u64 = 256;
+pub(super) const BEGIN: u64 = Align::ALLOCATION.bytes();
 
 impl Arrivals {
     /// Places the pieces of a rank, of at most `most` bytes each where that is given.

@@ -15,8 +15,8 @@ use crate::error::{Result, counted, require};
 /// One rank's part of a [`Redistribution`] that the ranks of a [`Communicator`] make, ready to be
 /// launched. Each rank makes one for the same plan, and launches it as often as the others.
 ///
-/// Where all ranks reach each other's memory, as over the links of one host, kernels store into a
-/// [`Window`](super::super::Window) of each peer, and others sort there what has arrived. Else
+/// Kernels store into a [`Window`](super::super::Window) of each peer, and others sort there what
+/// has arrived, if all ranks reach each other's memory, as over the links of one host. Else
 /// elements travel as messages: those that do not lie side by side are packed before they travel,
 /// and sorted where they arrive. Both go in pieces, one of which travels while the one before it is
 /// sorted.

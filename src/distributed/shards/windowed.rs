@@ -9,6 +9,7 @@ use super::lanes::{Lanes, events};
 use super::way::Way;
 use crate::context::{Allocation, Shared};
 use crate::distributed::communicator::{WINDOW_RANKS, digest};
+use crate::distributed::gpus::LEAST_PART;
 use crate::distributed::{Communicator, Deadline, Redistribution};
 use crate::driver::Multiprocessors;
 use crate::error::{Result, counted};
@@ -61,8 +62,6 @@ const LARGE: u64 = 16 << 20;
 /// H200 moves as many bytes as a link with 24 of 132 multiprocessors, and a push needs 68
 /// (`benches/record/2026-11-28-h200/redistribute.md`).
 const PART: u32 = 3;
-/// The multiprocessors of the least part of an H100.
-const LEAST_PART: u32 = 8;
 
 impl Beside {
     fn new(communicator: &Communicator) -> Result<Self> {

@@ -235,6 +235,36 @@ macro_rules! same {
     };
 }
 
+/// Declares a table of functions that old drivers lack. Its `get` finds them; `None` where the
+/// driver lacks one.
+macro_rules! later_table {
+    ($(#[$doc:meta])* $table:ident; $($symbol:ident($($argument:ty),*);)*) => {
+        $(#[$doc])*
+        #[allow(non_snake_case)]
+        struct $table {
+            $($symbol: unsafe extern "C" fn($($argument),*) -> $crate::driver::cuda::api::CUresult,)*
+        }
+
+        impl $table {
+            fn get() -> Option<&'static Self> {
+                static FOUND: std::sync::OnceLock<Option<$table>> = std::sync::OnceLock::new();
+                FOUND.get_or_init(Self::load).as_ref()
+            }
+
+            fn load() -> Option<Self> {
+                Some(Self {
+                    $($symbol: {
+                        type Function = unsafe extern "C" fn($($argument),*) -> $crate::driver::cuda::api::CUresult;
+                        // SAFETY: CUDA's header declares the function so.
+                        unsafe { $crate::driver::cuda::api::later::<Function>(stringify!($symbol)) }?
+                    },)*
+                })
+            }
+        }
+    };
+}
+pub(super) use later_table;
+
 macro_rules! api {
     ($($symbol:ident($($name:ident: $argument:ty),* $(,)?) $($renamed:ident)?;)*) => {
         /// The functions under their own names; each returns a `CUresult` as a number.

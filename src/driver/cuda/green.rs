@@ -5,11 +5,10 @@
 //! ends, because streams are made on it again and again.
 
 use std::ffi::{c_int, c_uchar, c_uint};
-use std::sync::OnceLock;
 use std::{fmt, ptr};
 
 use super::Cuda;
-use super::api::{self, CUdevice, CUresult, CUstream, STREAM_NON_BLOCKING};
+use super::api::{CUdevice, CUstream, STREAM_NON_BLOCKING, later_table};
 use super::error::code;
 use crate::driver::{Multiprocessors, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted, require};
@@ -39,41 +38,16 @@ const DEFAULT_STREAM: c_uint = 1;
 enum Green {}
 enum Descriptor {}
 
-macro_rules! functions {
-    ($($symbol:ident($($argument:ty),*);)*) => {
-        /// The functions of green contexts.
-        #[allow(non_snake_case)]
-        struct Functions {
-            $($symbol: unsafe extern "C" fn($($argument),*) -> CUresult,)*
-        }
+later_table! {
+    /// The functions of green contexts.
+    Functions;
 
-        impl Functions {
-            /// Finds them; `None` where the driver lacks one.
-            fn load() -> Option<Self> {
-                Some(Self {
-                    $($symbol: {
-                        type Function = unsafe extern "C" fn($($argument),*) -> CUresult;
-                        // SAFETY: CUDA's header declares the function so.
-                        unsafe { api::later::<Function>(stringify!($symbol)) }?
-                    },)*
-                })
-            }
-        }
-    };
-}
-
-functions! {
     cuDeviceGetDevResource(CUdevice, *mut Resource, c_uint);
     cuDevSmResourceSplitByCount(*mut Resource, *mut c_uint, *const Resource, *mut Resource, c_uint, c_uint);
     cuDevResourceGenerateDesc(*mut *mut Descriptor, *mut Resource, c_uint);
     cuGreenCtxCreate(*mut *mut Green, *mut Descriptor, CUdevice, c_uint);
     cuGreenCtxStreamCreate(*mut CUstream, *mut Green, c_uint, c_int);
     cuGreenCtxDestroy(*mut Green);
-}
-
-fn functions() -> Option<&'static Functions> {
-    static FUNCTIONS: OnceLock<Option<Functions>> = OnceLock::new();
-    FUNCTIONS.get_or_init(Functions::load).as_ref()
 }
 
 /// A green context on a part of the multiprocessors.
@@ -88,7 +62,7 @@ unsafe impl Send for Part {}
 impl Cuda {
     /// Makes a stream on a part of the multiprocessors.
     pub(super) fn stream_on(&self, of: Multiprocessors) -> Result<StreamHandle> {
-        let functions = functions().ok_or_else(|| {
+        let functions = Functions::get().ok_or_else(|| {
             Error::new(
                 ErrorKind::Unavailable,
                 "the NVIDIA driver has no streams on a part of the multiprocessors; install one for CUDA 12.5 or newer",
@@ -159,7 +133,7 @@ impl Cuda {
             let _ = self.drain(&self.enter_to_release(), "green contexts are destroyed");
         }
         let parts = std::mem::take(self.parts.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner));
-        let Some(functions) = functions() else { return };
+        let Some(functions) = Functions::get() else { return };
         for part in parts {
             // A failure allows no reaction. SAFETY: it is live until now.
             let _ = unsafe { (functions.cuGreenCtxDestroy)(part.green) };

@@ -4,9 +4,8 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_ulonglong};
 use std::ptr;
-use std::sync::OnceLock;
 
-use super::api::{self, Api, CUdevice, CUdeviceptr, CUresult, CUstream, STREAM_NON_BLOCKING};
+use super::api::{Api, CUdevice, CUdeviceptr, CUstream, STREAM_NON_BLOCKING, later_table};
 use super::context::{Context, Entered};
 use super::error::{self, code};
 use super::facts::{check, device, initialized, text};
@@ -79,30 +78,10 @@ const BLOCK: u64 = 2 << 20;
 /// The bytes of a GPU's number on the bus, with the zero at its end: `00000000:1B:00.0`.
 pub(crate) const BUS: usize = 32;
 
-macro_rules! functions {
-    ($($symbol:ident($($argument:ty),*);)*) => {
-        /// The functions of memory that processes share.
-        #[allow(non_snake_case)]
-        struct Functions {
-            $($symbol: unsafe extern "C" fn($($argument),*) -> CUresult,)*
-        }
+later_table! {
+    /// The functions of memory that processes share.
+    Functions;
 
-        impl Functions {
-            /// Finds them; `None` where the driver lacks one.
-            fn load() -> Option<Self> {
-                Some(Self {
-                    $($symbol: {
-                        type Function = unsafe extern "C" fn($($argument),*) -> CUresult;
-                        // SAFETY: CUDA's header declares the function so.
-                        unsafe { api::later::<Function>(stringify!($symbol)) }?
-                    },)*
-                })
-            }
-        }
-    };
-}
-
-functions! {
     cuIpcGetMemHandle(*mut MemoryHandle, CUdeviceptr);
     cuIpcOpenMemHandle_v2(*mut CUdeviceptr, MemoryHandle, c_uint);
     cuIpcCloseMemHandle(CUdeviceptr);
@@ -112,11 +91,6 @@ functions! {
     cuDeviceGetPCIBusId(*mut c_char, c_int, CUdevice);
     cuDeviceGetByPCIBusId(*mut CUdevice, *const c_char);
     cuDeviceGetP2PAttribute(*mut c_int, c_uint, CUdevice, CUdevice);
-}
-
-fn functions() -> Option<&'static Functions> {
-    static FUNCTIONS: OnceLock<Option<Functions>> = OnceLock::new();
-    FUNCTIONS.get_or_init(Functions::load).as_ref()
 }
 
 /// A GPU whose memory other processes use, and that uses theirs.
@@ -138,7 +112,7 @@ impl Processes {
     /// Opens a GPU. `Unavailable` if the driver is too old.
     pub(crate) fn of(ordinal: u32) -> Result<Self> {
         let api = initialized()?;
-        let functions = functions().ok_or_else(|| {
+        let functions = Functions::get().ok_or_else(|| {
             Error::new(
                 ErrorKind::Unavailable,
                 "the NVIDIA driver cannot share memory of a GPU among processes; install one for CUDA 11.7 or newer",

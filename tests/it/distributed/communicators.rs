@@ -15,7 +15,7 @@ use warpstride::stream::Stream;
 use warpstride::{Device, ErrorKind, Result};
 
 use super::{devices, gpus, host, split};
-use crate::communicators::{ByMessages, conforms};
+use crate::communicators::{Altered, conforms};
 use crate::long::short_or_long;
 
 /// Long enough for anything that ends by itself.
@@ -44,7 +44,7 @@ fn communicators_of_software_gpus_conform() {
         for seed in 0..short_or_long(2, 16) {
             let both = |of: &Arc<Communicator>| {
                 conforms(of, short_or_long(6, 60))?;
-                conforms(&Arc::new(ByMessages::over(of)), short_or_long(6, 60))
+                conforms(&Arc::new(Altered::by_messages(of)), short_or_long(6, 60))
             };
             on_threads(ranks(count as usize, seed, AMPLE), both).into_iter().for_each(|outcome| outcome.unwrap());
         }
@@ -58,7 +58,7 @@ fn communicators_of_one_gpu_conform() {
     let gpus = Arc::new(Gpus::over(vec![device; 3]).unwrap());
     let both = |of: &Arc<Communicator>| {
         conforms(of, 6)?;
-        conforms(&Arc::new(ByMessages::over(of)), 6)
+        conforms(&Arc::new(Altered::by_messages(of)), 6)
     };
     on_threads(Communicator::local(&gpus).unwrap(), both).into_iter().for_each(|outcome| outcome.unwrap());
 }
@@ -85,36 +85,41 @@ fn every_call_of_an_engine_fails_in_turn() {
     assert!(failed >= 60, "{failed}");
 }
 
-/// Each call of each rank's driver fails in turn.
-#[test]
-fn every_call_of_a_driver_fails_in_turn() {
-    let flow = |of: &Arc<Communicator>| -> Result<Vec<f32>> {
-        let (device, stream) = (of.device(), of.device().default_stream());
-        let (mine, mut sum) = (device.array(&[5], &[1.0_f32; 5])?, device.alloc_array(&[5])?);
-        of.all_reduce(&mine, &mut sum, Combine::Sum, stream)?;
-        of.wait(stream)?;
-        sum.to_vec()
-    };
-    let mut call = 0;
-    loop {
+/// Makes each call of the driver of rank 0 fail in turn, while `work` runs on two ranks, until the
+/// work makes no more calls. Returns the number of calls. Every rank ends.
+pub(super) fn each_call_fails(work: impl Fn(Vec<Communicator>) -> Vec<Result<()>>) -> u64 {
+    for call in 0.. {
         let soft = host(2, call, Checks::ALL);
         let traces: Vec<_> =
             soft.iter().map(|gpu| Arc::new(DriverTrace::new(Arc::clone(gpu) as Arc<dyn Driver>))).collect();
         let gpus = Arc::new(Gpus::over(devices(&traces).unwrap()).unwrap());
         let made = Communicator::local(&gpus).unwrap().into_iter().map(|of| of.with_deadline(AMPLE)).collect();
         traces[0].fail_nth(traces[0].calls().len() + call as usize);
-        let outcomes = on_threads(made, flow);
+        let outcomes = work(made);
         traces[0].fail_nothing();
-        let ended = outcomes.iter().all(Result::is_ok);
-        outcomes.into_iter().flatten().for_each(|sum| assert_eq!(sum, [2.0; 5]));
         drop(gpus);
-        soft.iter().for_each(|gpu| assert_eq!(gpu.findings(), []));
-        if ended {
-            break;
+        soft.iter().for_each(|gpu| assert_eq!(gpu.findings(), [], "call {call}"));
+        if outcomes.iter().all(Result::is_ok) {
+            return call;
         }
-        call += 1;
     }
-    assert!(call > 20, "{call}");
+    unreachable!("the calls do not end")
+}
+
+/// Each call of a rank's driver fails in turn.
+#[test]
+fn every_call_of_a_driver_fails_in_turn() {
+    let calls = each_call_fails(|made| {
+        on_threads(made, |of| {
+            let (device, stream) = (of.device(), of.device().default_stream());
+            let (mine, mut sum) = (device.array(&[5], &[1.0_f32; 5])?, device.alloc_array(&[5])?);
+            of.all_reduce(&mine, &mut sum, Combine::Sum, stream)?;
+            of.wait(stream)?;
+            assert_eq!(sum.to_vec()?, [2.0; 5]);
+            Ok(())
+        })
+    });
+    assert!(calls > 20, "{calls}");
 }
 
 #[test]

@@ -3,45 +3,19 @@
 use std::sync::Arc;
 
 use warpstride::ErrorKind;
-use warpstride::distributed::{Distributed, Exchange, Gpus, Links, PairLinks, Redistribution};
+use warpstride::distributed::{Exchange, Gpus, Links, PairLinks, Redistribution};
 use warpstride::interp::Checks;
 
-use super::{Reach, devices, permuted, split};
-
-const SHAPE: [usize; 3] = [6, 5, 4];
-
-fn elements(from: u16) -> Vec<u16> {
-    (from..from + 120).collect()
-}
+use super::{Reach, devices, redistribute_in_pieces, split};
 
 fn gpus(count: usize, seed: u64) -> Arc<Gpus> {
     let devices = devices(&Reach::Engines.islands(count, seed, Checks::NONE)).unwrap();
     Arc::new(Reach::Engines.gpus(devices).unwrap())
 }
 
-/// Copies that are packed, sorted, both and neither, in pieces of an element up to all at once.
 #[test]
 fn values_are_right_in_pieces_of_any_size() {
-    for (axes, from, to) in
-        [([2, 0, 1], "0:3", "0:3"), ([0, 1, 2], "0:3", "1:3"), ([0, 1, 2], "0:3", ""), ([1, 0, 2], "", "1:3")]
-    {
-        let shape = axes.map(|axis| SHAPE[axis]);
-        let (from, to) = (split(&SHAPE, from), split(&shape, to));
-        for seed in 0..4 {
-            let gpus = gpus(3, seed);
-            let plan = Redistribution::new(&from, axes, &to, 2).unwrap();
-            for bytes in [0, 2, 14, 60, 1 << 20] {
-                let exchange = Exchange::in_pieces(&gpus, &plan, bytes).unwrap();
-                let mut result = Distributed::alloc(&gpus, &to).unwrap();
-                for start in [0, 1000, 2000] {
-                    let source = Distributed::scatter(&gpus, &from, &elements(start)).unwrap();
-                    exchange.launch(&source, &mut result).unwrap();
-                }
-                let expected = permuted(&elements(2000), &SHAPE, &axes);
-                assert_eq!(result.gather().unwrap(), expected, "{plan} in pieces of {bytes}, seed {seed}");
-            }
-        }
-    }
+    (0..4).for_each(|seed| redistribute_in_pieces(&gpus(3, seed)));
 }
 
 /// The plan of an exchange of this many bytes, whose second half goes from rank 1 to rank 0.

@@ -22,7 +22,7 @@ mod waits;
 
 use std::sync::Arc;
 
-use warpstride::distributed::{Gpus, Links, PairLinks, Split};
+use warpstride::distributed::{Distributed, Exchange, Gpus, Links, PairLinks, Redistribution, Split};
 use warpstride::driver::Driver;
 use warpstride::driver::soft::{Config, Soft};
 use warpstride::interp::{self, Checks};
@@ -105,4 +105,28 @@ fn permuted<T: Copy>(elements: &[T], shape: &[usize], axes: &[usize]) -> Vec<T> 
         element
     };
     (0..layout.len()).map(element).collect()
+}
+
+/// Redistributes by copies that are packed, sorted, both and neither, in pieces of an element up to
+/// all at once, among three GPUs.
+fn redistribute_in_pieces(gpus: &Arc<Gpus>) {
+    const SHAPE: [usize; 3] = [6, 5, 4];
+    let elements = |from: u16| (from..from + 120).collect::<Vec<u16>>();
+    for (axes, from, to) in
+        [([2, 0, 1], "0:3", "0:3"), ([0, 1, 2], "0:3", "1:3"), ([0, 1, 2], "0:3", ""), ([1, 0, 2], "", "1:3")]
+    {
+        let shape = axes.map(|axis| SHAPE[axis]);
+        let (from, to) = (split(&SHAPE, from), split(&shape, to));
+        let plan = Redistribution::new(&from, axes, &to, 2).expect("a plan");
+        for bytes in [0, 2, 14, 60, 1 << 20] {
+            let exchange = Exchange::in_pieces(gpus, &plan, bytes).expect("an exchange");
+            let mut result = Distributed::alloc(gpus, &to).expect("memory");
+            for start in [0, 1000, 2000] {
+                let source = Distributed::scatter(gpus, &from, &elements(start)).expect("memory");
+                exchange.launch(&source, &mut result).expect("a launch");
+            }
+            let expected = permuted(&elements(2000), &SHAPE, &axes);
+            assert_eq!(result.gather().expect("the elements"), expected, "{exchange} in pieces of {bytes}");
+        }
+    }
 }

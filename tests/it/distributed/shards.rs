@@ -1,21 +1,15 @@
 //! Redistributions among ranks that each have their own shard: through windows, and by messages.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use warpstride::distributed::{
-    Communicator, Deadline, Engine, Gpus, Message, Redistribution, Reduce, Shard, ShardExchange, Trace, TracedCall,
-    Window,
+    Communicator, Deadline, Engine, Redistribution, Shard, ShardExchange, Trace, TracedCall,
 };
-use warpstride::driver::Driver;
-use warpstride::driver::trace::Trace as DriverTrace;
-use warpstride::interp::Checks;
-use warpstride::stream::Stream;
-use warpstride::{Device, ErrorKind, Result, ops};
+use warpstride::{ErrorKind, Result, ops};
 
-use super::communicators::{AMPLE, SHORT, on_threads, ranks};
-use super::{devices, host, permuted, split};
-use crate::communicators::ByMessages;
+use super::communicators::{AMPLE, SHORT, each_call_fails, on_threads, ranks};
+use super::{permuted, split};
+use crate::communicators::Altered;
 
 const SHAPE: [usize; 2] = [24, 36];
 
@@ -47,7 +41,7 @@ fn is_right(of: &Communicator, result: &Shard<u32>, elements: &[u32]) -> Result<
 
 /// Hides the windows of every communicator, or of none.
 fn by(messages: bool, ranks: Vec<Communicator>) -> Vec<Communicator> {
-    ranks.into_iter().map(|of| if messages { ByMessages::over(&of) } else { of }).collect()
+    ranks.into_iter().map(|of| if messages { Altered::by_messages(&of) } else { of }).collect()
 }
 
 #[test]
@@ -74,69 +68,10 @@ fn a_launch_neither_waits_for_a_device_nor_allocates() {
     }
 }
 
-/// An engine that skips the meeting with a number, as a program that forgot it.
-#[derive(Debug)]
-struct Skips {
-    inner: Arc<dyn Engine>,
-    skipped: u64,
-    meetings: AtomicU64,
-}
-
-// SAFETY: on the software GPU alone, which has no memory of the host.
-unsafe impl Engine for Skips {
-    fn device(&self) -> &Device {
-        self.inner.device()
-    }
-
-    fn rank(&self) -> usize {
-        self.inner.rank()
-    }
-
-    fn ranks(&self) -> usize {
-        self.inner.ranks()
-    }
-
-    unsafe fn exchange(&self, sends: &[Message], receives: &[Message], stream: &Stream, by: Deadline) -> Result<()> {
-        // SAFETY: as the caller promises.
-        unsafe { self.inner.exchange(sends, receives, stream, by) }
-    }
-
-    unsafe fn reduce(&self, reduce: Reduce, stream: &Stream, by: Deadline) -> Result<()> {
-        // SAFETY: as the caller promises.
-        unsafe { self.inner.reduce(reduce, stream, by) }
-    }
-
-    fn window(&self, bytes: u64, by: Deadline) -> Result<Option<Window>> {
-        self.inner.window(bytes, by)
-    }
-
-    fn meet(&self, about: u64, stream: &Stream, by: Deadline) -> Result<()> {
-        if self.meetings.fetch_add(1, Ordering::Relaxed) == self.skipped {
-            return Ok(());
-        }
-        self.inner.meet(about, stream, by)
-    }
-
-    fn agree(&self, about: &str, digest: u64, by: Deadline) -> Result<()> {
-        self.inner.agree(about, digest, by)
-    }
-
-    fn check(&self) -> Result<()> {
-        self.inner.check()
-    }
-
-    fn abort(&self, why: &str) {
-        self.inner.abort(why);
-    }
-}
-
 /// Launches twice, with two arrays, on two ranks that skip a meeting. Returns whether all results
 /// were right.
 fn is_right_without(skipped: u64, piece: u64, seed: u64) -> bool {
-    let engines = ranks(2, seed, AMPLE).into_iter().map(|of| {
-        let inner = Arc::clone(of.engine());
-        Communicator::over(Arc::new(Skips { inner, skipped, meetings: AtomicU64::new(0) })).with_deadline(AMPLE)
-    });
+    let engines = ranks(2, seed, AMPLE).into_iter().map(|of| Altered::without_meeting(&of, skipped));
     let right = on_threads(engines.collect(), |of| {
         let (exchange, source, mut result) = operands(of, piece)?;
         let backwards: Vec<u32> = elements().into_iter().rev().collect();
@@ -186,31 +121,16 @@ fn exchanges_in_two_orders_are_an_error() {
 #[test]
 fn every_call_of_a_driver_fails_in_turn() {
     for messages in [false, true] {
-        let mut call = 0;
-        loop {
-            let soft = host(2, call, Checks::ALL);
-            let traces: Vec<_> =
-                soft.iter().map(|gpu| Arc::new(DriverTrace::new(Arc::clone(gpu) as Arc<dyn Driver>))).collect();
-            let gpus = Arc::new(Gpus::over(devices(&traces).unwrap()).unwrap());
-            let made = Communicator::local(&gpus).unwrap().into_iter().map(|of| of.with_deadline(AMPLE)).collect();
-            traces[0].fail_nth(traces[0].calls().len() + call as usize);
-            let outcomes = on_threads(by(messages, made), |of| {
+        let calls = each_call_fails(|made| {
+            on_threads(by(messages, made), |of| {
                 let (exchange, source, mut result) = operands(of, 700)?;
                 exchange.launch(&source, &mut result)?;
                 of.wait(of.device().default_stream())?;
-                is_right(of, &result, &elements())
-            });
-            traces[0].fail_nothing();
-            let ended = outcomes.iter().all(Result::is_ok);
-            assert!(outcomes.into_iter().flatten().all(|right| right), "call {call}");
-            drop(gpus);
-            soft.iter().for_each(|gpu| assert_eq!(gpu.findings(), [], "call {call}"));
-            if ended {
-                break;
-            }
-            call += 1;
-        }
-        assert!(call > 60, "{call}");
+                assert!(is_right(of, &result, &elements())?, "rank {}", of.rank());
+                Ok(())
+            })
+        });
+        assert!(calls > 60, "{calls}");
     }
 }
 
