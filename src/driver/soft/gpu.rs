@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::state::{Action, Entry, HostBox, HostPointer};
-use super::{Launched, pool};
+use super::{Config, Launched, Watch, pool};
 use crate::counters::Counters;
 use crate::driver::memory::within_the_host;
 use crate::driver::{Copy3d, DeviceInfo, Place};
@@ -26,6 +26,7 @@ pub(super) struct Gpu {
     pub(super) info: DeviceInfo,
     pub(super) memory: Memory,
     pub(super) interp: interp::Config,
+    watch: Option<Watch>,
     /// The checkers' findings, launch by launch, and the number of further ones.
     pub(super) findings: Mutex<(Vec<Finding>, u64)>,
     /// The launches that have run, where they are kept.
@@ -38,11 +39,12 @@ pub(super) struct Gpu {
 
 impl Gpu {
     /// Makes one whose handles begin with `number`.
-    pub(super) fn new(number: u64, info: DeviceInfo, memory: Memory, interp: interp::Config) -> Self {
+    pub(super) fn new(number: u64, info: DeviceInfo, memory: Memory, config: &Config) -> Self {
         Self {
             info,
             memory,
-            interp,
+            interp: config.interp.clone(),
+            watch: config.watch.clone(),
             findings: Mutex::default(),
             launches: None,
             counters: Mutex::default(),
@@ -90,6 +92,7 @@ impl Gpu {
             &Action::Copy { dst, src, bytes } => self.memory.copy(dst, src, bytes)?,
             &Action::Fill { dst, value, bytes } => self.memory.fill(dst, value, bytes)?,
             Action::Launch { entry, shape, params } => self.run_kernel(entry, shape, params)?,
+            Action::Call { call, .. } => call()?,
         }
         Ok(())
     }
@@ -149,6 +152,9 @@ impl Gpu {
         }
         let run = || interp::run(&entry.kernel, shape, params, &self.memory, &config);
         let mut report = pool::install(run)?;
+        if let Some(Watch(tell)) = &self.watch {
+            tell(&entry.kernel, shape, report.as_ref().map_err(|stop| &**stop));
+        }
         let (new, more, printed) = match &mut report {
             Ok(report) => (&mut report.findings, report.more_findings, &report.printed),
             Err(stop) => (&mut stop.findings, stop.more_findings, &stop.printed),

@@ -15,7 +15,9 @@ impl Action {
             Self::Upload { src: HostPointer(host), bytes, .. }
             | Self::Download { dst: HostPointer(host), bytes, .. } => Some((host.addr(), *bytes)),
             Self::CopyBox(HostBox(copy)) => copy.host().map(|(host, side)| (host.addr(), copy.span(side))),
-            Self::Copy { .. } | Self::Fill { .. } | Self::Launch { .. } | Self::PoolFree { .. } => None,
+            Self::Copy { .. } | Self::Fill { .. } | Self::Launch { .. } | Self::PoolFree { .. } | Self::Call { .. } => {
+                None
+            }
         }
     }
 }

@@ -31,11 +31,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use self::gpu::Gpu;
 use self::schedule::Goal;
 use self::state::{Action, Queued, State, no_such};
-use super::{DeviceInfo, Driver, DriverKind, StreamHandle, available_memory};
+use super::{DeviceInfo, Driver, DriverKind, FunctionHandle, StreamHandle, available_memory};
 use crate::counters::Counters;
 use crate::error::Result;
 use crate::interp::check::Checks;
-use crate::interp::{self, Finding, Memory};
+use crate::interp::{self, Finding, Kernel, Memory, Stop};
 use crate::launch_shape::{LaunchShape, MAX_BLOCK_THREADS, MAX_GRID_X, MAX_GRID_YZ, MAX_SHARED_BYTES};
 use crate::sync::lock;
 
@@ -59,6 +59,21 @@ pub struct Config {
     pub island: usize,
     /// How kernels run.
     pub interp: interp::Config,
+    /// Is told of each launch that has run.
+    #[doc(hidden)]
+    pub watch: Option<Watch>,
+}
+
+/// A function that is told of each launch that has run, on the thread that ran it. It must not call
+/// the driver.
+#[doc(hidden)]
+#[derive(Clone)]
+pub struct Watch(pub Arc<dyn Fn(&Kernel, &LaunchShape, Result<&interp::Report, &Stop>) + Send + Sync>);
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watch")
+    }
 }
 
 impl Default for Config {
@@ -67,7 +82,7 @@ impl Default for Config {
         // allocation.
         let memory_bytes = available_memory().map_or(MOST_MEMORY_BYTES, |bytes| MOST_MEMORY_BYTES.min(bytes / 2));
         let interp = interp::Config::default();
-        Self { seed: 0, memory_bytes, compute_capability: (9, 0), island: usize::MAX, interp }
+        Self { seed: 0, memory_bytes, compute_capability: (9, 0), island: usize::MAX, interp, watch: None }
     }
 }
 
@@ -82,6 +97,10 @@ pub struct Launched {
     /// The counts of the blocks that ran.
     pub report: interp::Report,
 }
+
+/// A function of the host that work calls.
+#[doc(hidden)]
+pub type HostCall = Box<dyn Fn() -> Result<()> + Send + Sync>;
 
 /// An open software GPU.
 ///
@@ -131,7 +150,7 @@ impl Soft {
     /// Opens a software GPU with a configuration.
     pub fn with_config(config: Config) -> Self {
         let memory = Memory::new(config.memory_bytes);
-        Self::alone(config.seed, Gpu::new(next_numbers(1), device_info(&config, 0), memory, config.interp))
+        Self::alone(config.seed, Gpu::new(next_numbers(1), device_info(&config, 0), memory, &config))
     }
 
     /// Opens `count` software GPUs of one host, each with this configuration and half of
@@ -155,9 +174,8 @@ impl Soft {
         let first = Memory::new(config.memory_bytes);
         let others: Vec<_> = (1..count).map(|_| first.beside(config.memory_bytes)).collect();
         let numbers = next_numbers(count as u64);
-        let gpu = |(ordinal, memory)| {
-            Gpu::new(numbers + u64::from(ordinal), device_info(&config, ordinal), memory, config.interp.clone())
-        };
+        let gpu =
+            |(ordinal, memory)| Gpu::new(numbers + u64::from(ordinal), device_info(&config, ordinal), memory, &config);
         let gpus = (0..).zip(std::iter::once(first).chain(others).take(count)).map(gpu).collect();
         let host = Arc::new(Host { gpus, island: config.island.max(1), state: Mutex::new(State::new(config.seed)) });
         (0..count).map(|number| Self { host: Arc::clone(&host), number }).collect()
@@ -169,7 +187,7 @@ impl Soft {
     pub fn counting(most_blocks: u64) -> Self {
         let interp = interp::Config { most_blocks, ..interp::Config::default() };
         let config = Config { memory_bytes: u64::MAX, interp, ..Config::default() };
-        let mut gpu = Gpu::new(next_numbers(1), device_info(&config, 0), Memory::hollow(), config.interp);
+        let mut gpu = Gpu::new(next_numbers(1), device_info(&config, 0), Memory::hollow(), &config);
         gpu.launches = Some(Mutex::default());
         Self::alone(config.seed, gpu)
     }
@@ -182,8 +200,25 @@ impl Soft {
         &self.host.gpus[self.number]
     }
 
-    fn memory(&self) -> &Memory {
+    /// Its memory.
+    #[doc(hidden)]
+    pub fn memory(&self) -> &Memory {
         &self.gpu().memory
+    }
+
+    /// Returns the kernel of a function.
+    #[doc(hidden)]
+    pub fn kernel(&self, function: FunctionHandle) -> Result<Kernel> {
+        let state = self.working()?;
+        let entry = state.functions.get(&function.0).ok_or_else(|| no_such("function", function.0))?;
+        Ok(entry.kernel.clone())
+    }
+
+    /// Queues a call of a function of the host, which must not call the driver. `what` describes it
+    /// for errors: "calling a host function". A graph calls it at each launch.
+    #[doc(hidden)]
+    pub fn call_host(&self, stream: StreamHandle, what: &'static str, call: HostCall) -> Result<()> {
+        self.streaming(stream)?.queue(stream, Action::Call { what, call })
     }
 
     /// Takes the launches that have run since the last time, of a device that counts only.

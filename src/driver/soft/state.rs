@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
+use super::HostCall;
 use super::schedule::{Goal, Mark, Schedule};
 use crate::driver::{Copy3d, EventHandle, FunctionHandle, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
@@ -99,6 +100,7 @@ pub(super) enum Action {
     Fill { dst: u64, value: u8, bytes: u64 },
     PoolFree { address: u64 },
     Launch { entry: Entry, shape: LaunchShape, params: Box<[u8]> },
+    Call { what: &'static str, call: HostCall },
 }
 
 /// A caller's memory, which the thread that waits uses later.
@@ -236,6 +238,7 @@ impl fmt::Display for Queued {
             Action::Launch { entry, shape: LaunchShape { grid, block, .. }, .. } => {
                 write!(f, "running {} on a grid of {grid:?} blocks of {block:?} threads", entry.kernel.name())
             }
+            Action::Call { what, .. } => f.write_str(what),
         }?;
         write!(f, ", queued on stream {:#x}", self.stream.0)
     }
