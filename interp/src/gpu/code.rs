@@ -243,6 +243,98 @@ pub(crate) enum Target {
     Assert,
 }
 
+/// A product of matrices: the sum of `addend` and of the product of `first` and `second`.
+#[derive(Debug, Clone)]
+pub(crate) struct Product {
+    /// Rows of the first matrix and of the sum: 8 or 16.
+    pub(crate) rows: u8,
+    /// Columns of the first matrix, and rows of the second.
+    pub(crate) depth: u16,
+    /// The elements of the first matrix.
+    pub(crate) a: Element,
+    /// The elements of the second matrix.
+    pub(crate) b: Element,
+    /// The elements of the sum.
+    pub(crate) sum: Sum,
+    /// True if sums of integers stay at the ends of their range.
+    pub(crate) saturates: bool,
+    /// For single bits, true if those that differ are counted.
+    pub(crate) differs: bool,
+    /// The registers of each matrix.
+    pub(crate) first: Box<[u16]>,
+    pub(crate) second: Box<[u16]>,
+    pub(crate) addend: Box<[u16]>,
+    pub(crate) result: Box<[u16]>,
+}
+
+/// The type of an element of a matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Element {
+    F16,
+    Bf16,
+    Tf32,
+    F64,
+    E4M3,
+    E5M2,
+    U8,
+    S8,
+    U4,
+    S4,
+    Bit,
+    /// 32 bits side by side.
+    Word,
+}
+
+impl Element {
+    /// The type of this name in an opcode.
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "f16" => Self::F16,
+            "bf16" => Self::Bf16,
+            "tf32" => Self::Tf32,
+            "f64" => Self::F64,
+            "e4m3" => Self::E4M3,
+            "e5m2" => Self::E5M2,
+            "u8" => Self::U8,
+            "s8" => Self::S8,
+            "u4" => Self::U4,
+            "s4" => Self::S4,
+            "b1" => Self::Bit,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn bits(self) -> u32 {
+        match self {
+            Self::F64 => 64,
+            Self::Tf32 | Self::Word => 32,
+            Self::F16 | Self::Bf16 => 16,
+            Self::E4M3 | Self::E5M2 | Self::U8 | Self::S8 => 8,
+            Self::U4 | Self::S4 => 4,
+            Self::Bit => 1,
+        }
+    }
+}
+
+/// The type of the elements of a sum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sum {
+    F16,
+    F32,
+    F64,
+    S32,
+}
+
+impl Sum {
+    pub(crate) fn bits(self) -> u32 {
+        match self {
+            Self::F16 => 16,
+            Self::F32 | Self::S32 => 32,
+            Self::F64 => 64,
+        }
+    }
+}
+
 /// The source of an instruction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin {
@@ -296,6 +388,8 @@ pub(crate) struct Code {
     pub(crate) functions: Vec<Option<Function>>,
     /// Its calls.
     pub(crate) calls: Vec<Call>,
+    /// Its products of matrices.
+    pub(crate) products: Vec<Product>,
     /// The targets of its indexed branches. Several branches may share a table.
     pub(crate) tables: Vec<Vec<u32>>,
     /// Pairs of pcs, in both orders: a load of a guess, and the compare-and-swap that refuses it

@@ -60,6 +60,7 @@ pub(crate) const SETS: &[(&str, &[&str])] = &[
     ("half", &["f16", "bf16"]),
     ("halves", &["f16x2", "bf16x2"]),
     ("sync", &["", ".sync"]),
+    ("satfinite", &["", ".satfinite"]),
 ];
 
 /// Passes the table to the macro `$with`, after `$first`.
@@ -674,6 +675,15 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     ReduxXor    "redux.sync.xor.b32"                            [Reduce u32] = exchange::odd_bits;
     Elect       "elect.sync"                                    [Elect u32] = exchange::elect;
 
+    /// Products of matrices
+    MmaHalf     "mma.sync.aligned.{m16n8k8,m16n8k16}.row.col.{f16.f16.f16.f16,f32.f16.f16.f32,f32.bf16.bf16.f32}" [Product] = product::multiply;
+    MmaTf32     "mma.sync.aligned.{m16n8k4,m16n8k8}.row.col.f32.tf32.tf32.f32" [Product] = product::multiply;
+    MmaF8       "mma.sync.aligned.m16n8k32.row.col.f32.{e4m3,e5m2}.{e4m3,e5m2}.f32" [Product] = product::multiply;
+    MmaByte     "mma.sync.aligned.{m8n8k16,m16n8k16,m16n8k32}.row.col{satfinite}.s32.{u8,s8}.{u8,s8}.s32" [Product] = product::multiply;
+    MmaNibble   "mma.sync.aligned.{m8n8k32,m16n8k32,m16n8k64}.row.col{satfinite}.s32.{u4,s4}.{u4,s4}.s32" [Product] = product::multiply;
+    MmaBit      "mma.sync.aligned.{m8n8k128,m16n8k128,m16n8k256}.row.col.s32.b1.b1.s32.{xor,and}.popc" [Product] = product::multiply;
+    MmaF64      "mma.sync.aligned.{m8n8k4,m16n8k4,m16n8k8,m16n8k16}.row.col{,.rn}.f64.f64.f64.f64" [Product] = product::multiply;
+
     /// Special registers
     // These change while a warp runs; the others are constants of the launch or block. The warp's
     // instruction count stands for cycles.
@@ -709,6 +719,8 @@ pub(crate) enum Shape {
     CopyWait,
     /// A register for each matrix, and the address of a row.
     Matrix,
+    /// Registers of the sum, of two matrices, and of an addend.
+    Product,
     /// A label.
     Branch,
     /// A register and a table of labels.

@@ -26,6 +26,7 @@ impl Form {
             Shape::Copy | Shape::CopyRead => 24,
             Shape::CopyWait => 4,
             Shape::Matrix => 60,
+            Shape::Product => 1000,
             Shape::Atomic(_) => 75,
             Shape::Shuffle(_) => 15,
             Shape::Reduce(_) if self.is_one_of(&["match.any"]) => 60,

@@ -22,6 +22,7 @@ mod mutations;
 mod patterns;
 mod policies;
 mod probes;
+mod products;
 #[path = "../programs/mod.rs"]
 mod programs;
 mod progress;

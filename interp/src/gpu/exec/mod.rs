@@ -16,6 +16,7 @@ mod memory;
 mod observe;
 mod patterns;
 mod printf;
+mod product;
 pub(crate) mod registers;
 mod runtime;
 pub(crate) mod tally;

@@ -13,6 +13,7 @@ mod functions;
 mod guesses;
 mod names;
 mod operands;
+mod products;
 mod recursion;
 mod rounds;
 mod special;
@@ -416,6 +417,7 @@ impl<'m, 't> Lowering<'m, 't> {
             Shape::Hint => self.hint(form.op, operands),
             Shape::CopyWait => self.copy_wait(form.op, operands),
             Shape::Matrix => self.matrix(form.op, opcode, operands),
+            Shape::Product => self.product(form.op, opcode, operands),
             Shape::Exit | Shape::Trap | Shape::Fence | Shape::Nothing if !operands.is_empty() => {
                 Err("it takes no operands".to_owned())
             }

@@ -12,3 +12,4 @@ pub(super) mod float;
 pub(super) mod integer;
 pub(super) mod native;
 pub(super) mod packed;
+pub(super) mod tensor;
