@@ -530,6 +530,12 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CvtRelu       "cvt.{rn,rz}.relu.{f16,bf16}.f32" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
     CvtTf32       "cvt.{rna,rn,rz,rn.relu,rz.relu}.tf32.f32" (Modifiers, u32) -> u32 = |m, a| convert::convert(m, u64::from(a)) as u32;
     CvtFloats     "cvt.{rn,rz}{relu}.{f16x2,bf16x2}.f32" (Modifiers, f32, f32) -> u32 = convert::pack_floats;
+    CvtE4m3Floats "cvt.rn.satfinite{relu}.e4m3x2.f32" (Modifiers, u32, u32) -> u32 = |m, a, b| Byte::E4M3.of_floats(m, a, b);
+    CvtE5m2Floats "cvt.rn.satfinite{relu}.e5m2x2.f32" (Modifiers, u32, u32) -> u32 = |m, a, b| Byte::E5M2.of_floats(m, a, b);
+    CvtE4m3Halves "cvt.rn.satfinite{relu}.e4m3x2.f16x2" (Modifiers, u32) -> u32 = |m, a| Byte::E4M3.of_halves(m, a);
+    CvtE5m2Halves "cvt.rn.satfinite{relu}.e5m2x2.f16x2" (Modifiers, u32) -> u32 = |m, a| Byte::E5M2.of_halves(m, a);
+    CvtHalvesE4m3 "cvt.rn{relu}.f16x2.e4m3x2"   (Modifiers, u16) -> u32 = |m, a| Byte::E4M3.to_halves(m, a);
+    CvtHalvesE5m2 "cvt.rn{relu}.f16x2.e5m2x2"   (Modifiers, u16) -> u32 = |m, a| Byte::E5M2.to_halves(m, a);
     CvtPackHalves "cvt.pack.sat.{u16,s16}.s32"  (Modifiers, i32, i32) -> u32 = convert::pack_halves;
     CvtPackBytes  "cvt.pack.sat.{u8,s8}.s32.b32" (Modifiers, i32, i32, u32) -> u32 = convert::pack_bytes;
 
@@ -580,6 +586,9 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CopyWaitAll "cp.async.wait_all"                             [Nothing]   = copies::wait_all;
     LdMatrix    "ldmatrix.sync.aligned.m8n8.{x1,x2,x4}.shared{cta}.b16" [Matrix] = matrix::load;
     LdColumns   "ldmatrix.sync.aligned.m8n8.{x1,x2,x4}.trans.shared{cta}.b16" [Matrix] = matrix::load_transposed;
+    StMatrix    "stmatrix.sync.aligned.m8n8.{x1,x2,x4}.shared{cta}.b16" [MatrixStore] = matrix::store;
+    StColumns   "stmatrix.sync.aligned.m8n8.{x1,x2,x4}.trans.shared{cta}.b16" [MatrixStore] = matrix::store_transposed;
+    MovMatrix   "movmatrix.sync.aligned.m8n8.trans.b16"         [Transpose] = matrix::transpose;
     Membar      "membar.{cta,gl,sys}"                           [Fence]     = control::fence;
     Fence       "fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}"    [Fence]     = control::fence;
 
@@ -719,6 +728,10 @@ pub(crate) enum Shape {
     CopyWait,
     /// A register for each matrix, and the address of a row.
     Matrix,
+    /// The address of a row, and a register for each matrix.
+    MatrixStore,
+    /// A register of the transposed matrix, and one of the matrix.
+    Transpose,
     /// Registers of the sum, of two matrices, and of an addend.
     Product,
     /// A label.

@@ -220,6 +220,43 @@ fn a_lane_gets_two_elements_of_each_matrix() {
 }
 
 #[test]
+fn matrices_are_stored_as_they_are_loaded() {
+    for (count, registers) in [(1, "%r6"), (2, "%r6, %r7"), (4, "%r6, %r7, %r8, %r9")] {
+        for trans in ["", ".trans"] {
+            let opcode = |name: &str| format!("{name}.sync.aligned.m8n8.x{count}{trans}.shared.b16");
+            let (load, store) = (opcode("ldmatrix"), opcode("stmatrix"));
+            // Loads the tile, sets all of it to 7, and stores the matrices where they were.
+            let body = format!(
+                "{TILE} {load} {{{registers}}}, [%row]; bar.warp.sync -1; st.shared.v4.u32 [%own], {{7, 7, 7, 7}};
+                bar.warp.sync -1; {store} [%row], {{{registers}}}; bar.warp.sync -1; {ALL}"
+            );
+            let (out, report) = results(4, &body);
+            let kept = 32 * count;
+            let expected = (0..128).map(|word| if word < kept { 2 * word | (2 * word + 1) << 16 } else { 7 });
+            assert_eq!(out, expected.collect::<Vec<u32>>(), "{store}");
+            // The three stores by vectors have 4 wavefronts each.
+            assert_eq!(report.counters.shared_store.wavefronts, 8 + u64::from(count), "{store}");
+        }
+    }
+}
+
+#[test]
+fn a_matrix_in_registers_is_transposed() {
+    let body = "shl.b32 %r2, %r1, 1; mad.lo.u32 %r3, %r1, 0x20000, 0x10000; or.b32 %r2, %r2, %r3;
+        movmatrix.sync.aligned.m8n8.trans.b16 %r4, %r2; st.global.u32 [%out], %r4;";
+    let element = |row: u32, column: u32| 8 * row + column;
+    let expected = (0..32).map(|lane| element(2 * (lane % 4), lane / 4) | element(2 * (lane % 4) + 1, lane / 4) << 16);
+    assert_eq!(results(1, body).0, expected.collect::<Vec<u32>>());
+}
+
+#[test]
+fn a_matrix_is_not_stored_beyond_the_end_of_shared_memory() {
+    let body = "add.u32 %row, %row, 1008; mov.u32 %r6, 1; stmatrix.sync.aligned.m8n8.x1.shared.b16 [%row], {%r6};";
+    let stop = attempt(1, body).expect_err("it stops").to_string();
+    assert!(stop.contains("shared memory") && stop.contains("stmatrix"), "{stop}");
+}
+
+#[test]
 fn rows_of_a_matrix_conflict_where_they_share_banks() {
     // Eight rows that lie 128 bytes apart.
     let body = "mov.u32 %row, tile; and.b32 %r10, %r1, 7; mad.lo.u32 %row, %r10, 128, %row;

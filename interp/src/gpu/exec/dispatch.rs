@@ -99,6 +99,7 @@ macro_rules! engine {
         use crate::gpu::mem::space;
         use crate::gpu::modifiers::Modifiers;
         use crate::gpu::reason::Reason;
+        use crate::gpu::semantics::bytes::Byte;
         use crate::gpu::semantics::{approx, compare, convert, float, integer, native, packed};
 
         $(

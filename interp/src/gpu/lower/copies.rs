@@ -1,4 +1,4 @@
-//! Lowers `cp.async`, which becomes two instructions, and `ldmatrix`.
+//! Lowers `cp.async`, which becomes two instructions, `ldmatrix` and `stmatrix`.
 
 use super::operands::operand_count;
 use super::{Draft, Lowering, Result, Slot};
@@ -59,13 +59,29 @@ impl<'t> Lowering<'_, 't> {
     /// Lowers `ldmatrix`: a register for each matrix.
     pub(super) fn matrix(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft> {
         let [results, address] = operands else { return Err(operand_count()) };
-        let has = |part| opcode.split('.').any(|other| other == part);
-        let count = if has("x4") { 4 } else { 1 + u8::from(has("x2")) };
-        let access = Access { width: 4, count, space: Some(Space::Shared), ..Access::default() };
+        let access = matrices(opcode);
         let mut draft = self.addressed_as(op, address, access)?;
         for (index, element) in self.elements(results, access)?.into_iter().enumerate() {
             draft.fill(index, self.result(element, File::B32)?);
         }
         Ok(draft)
     }
+
+    /// Lowers `stmatrix`: a register for each matrix.
+    pub(super) fn matrix_store(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft> {
+        let [address, sources] = operands else { return Err(operand_count()) };
+        let access = matrices(opcode);
+        let mut draft = self.addressed_as(op, address, access)?;
+        for (index, element) in self.elements(sources, access)?.into_iter().enumerate() {
+            draft.read(index, self.source(element, Kind::B32)?);
+        }
+        Ok(draft)
+    }
+}
+
+/// The access to the matrices of an opcode.
+fn matrices(opcode: &str) -> Access {
+    let has = |part| opcode.split('.').any(|other| other == part);
+    let count = if has("x4") { 4 } else { 1 + u8::from(has("x2")) };
+    Access { width: 4, count, space: Some(Space::Shared), ..Access::default() }
 }

@@ -417,6 +417,8 @@ impl<'m, 't> Lowering<'m, 't> {
             Shape::Hint => self.hint(form.op, operands),
             Shape::CopyWait => self.copy_wait(form.op, operands),
             Shape::Matrix => self.matrix(form.op, opcode, operands),
+            Shape::MatrixStore => self.matrix_store(form.op, opcode, operands),
+            Shape::Transpose => self.pure(form.op, opcode, Kind::B32, &[Kind::B32], operands),
             Shape::Product => self.product(form.op, opcode, operands),
             Shape::Exit | Shape::Trap | Shape::Fence | Shape::Nothing if !operands.is_empty() => {
                 Err("it takes no operands".to_owned())
@@ -575,7 +577,7 @@ fn cleared(graph: &Graph, touched: &[Touched], filled: &HashSet<Slot>) -> Vec<Sl
 fn accesses(op: Op) -> Option<AccessKind> {
     match isa::FORMS[op as usize].shape {
         Shape::Load | Shape::CopyRead | Shape::Matrix => Some(AccessKind::Load),
-        Shape::Store | Shape::Copy => Some(AccessKind::Store),
+        Shape::Store | Shape::Copy | Shape::MatrixStore => Some(AccessKind::Store),
         Shape::Atomic(_) => Some(AccessKind::Atomic),
         _ => None,
     }

@@ -86,6 +86,41 @@ impl Part {
     pub(crate) const ZERO: Self =
         Self { special: Special::No, value: 0, negative: false, exponent: LEAST, fraction: 23 };
 
+    pub(crate) fn is_negative(self) -> bool {
+        self.negative
+    }
+
+    pub(crate) fn is_infinite(self) -> bool {
+        self.special == Special::Infinite
+    }
+
+    /// The magnitude in a format, rounded to the nearest, ties to even; beyond the `greatest` that.
+    /// `None` for NaN.
+    pub(crate) fn rounded(self, format: Small, greatest: u32) -> Option<u32> {
+        let magnitude = self.value.unsigned_abs();
+        match self.special {
+            Special::Nan => return None,
+            Special::Infinite => return Some(greatest),
+            Special::No if magnitude == 0 => return Some(0),
+            Special::No => {}
+        }
+        let (fraction, bias) = (format.fraction as i32, (1 << (format.exponent - 1)) - 1);
+        let unit = self.exponent - self.fraction;
+        let place = (unit + magnitude.ilog2() as i32).max(1 - bias);
+        let right = place - fraction - unit;
+        let kept = match right {
+            ..=0 => magnitude << -right,
+            1..64 => {
+                let (kept, rest, half) = (magnitude >> right, magnitude & ((1 << right) - 1), 1 << (right - 1));
+                kept + u64::from(rest > half || (rest == half && kept & 1 == 1))
+            }
+            _ => 0,
+        };
+        // A carry into the next place, and from the denormal numbers, is that of the bits.
+        let above = ((place + bias - 1) as u64) << fraction;
+        Some(u32::try_from(above + kept).unwrap_or(u32::MAX).min(greatest))
+    }
+
     fn times(self, other: Self) -> Self {
         let special = match (self.special, other.special) {
             (Special::No, Special::No) => Special::No,
