@@ -60,6 +60,9 @@ pub(crate) const SETS: &[(&str, &[&str])] = &[
     ("half", &["f16", "bf16"]),
     ("halves", &["f16x2", "bf16x2"]),
     ("sync", &["", ".sync"]),
+    ("block", &["", ".shared", ".shared::cta"]),
+    ("publish", &["", ".release.cta", ".release.cluster", ".relaxed.cta", ".relaxed.cluster"]),
+    ("receive", &["", ".acquire.cta", ".acquire.cluster", ".relaxed.cta", ".relaxed.cluster"]),
     ("satfinite", &["", ".satfinite"]),
 ];
 
@@ -684,6 +687,20 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     ReduxXor    "redux.sync.xor.b32"                            [Reduce u32] = exchange::odd_bits;
     Elect       "elect.sync"                                    [Elect u32] = exchange::elect;
 
+    /// Barriers in shared memory
+    MbarInit    "mbarrier.{init,inval}.b64"                     [Store]     = memory::store_generic;
+    MbarInitShared "mbarrier.{init,inval}.shared{cta}.b64"      [Store]     = memory::store_shared;
+    MbarInitial "first state of an mbarrier"                    (u64) -> u64 = initial;
+    MbarArrive  "mbarrier.arrive{,.noComplete,.expect_tx}{publish}{block}.b64" [Arrival] = arrivals::arrive;
+    MbarDrop    "mbarrier.arrive_drop{,.noComplete,.expect_tx}{publish}{block}.b64" [Arrival] = arrivals::drop_out;
+    MbarExpect  "mbarrier.expect_tx{,.relaxed.cta,.relaxed.cluster}{block}.b64" [Arrival] = arrivals::arrive;
+    MbarComplete "mbarrier.complete_tx{,.relaxed.cta,.relaxed.cluster}{block}.b64" [Arrival] = arrivals::arrive;
+    MbarLook    "mbarrier.{test_wait,try_wait}{,.parity}{receive}{block}.b64" [Arrival] = arrivals::look;
+    CopyArrive  "cp.async.mbarrier.arrive{,.noinc}{block}.b64"  [Arrival]   = arrivals::arrive;
+    MbarHasLeft "end of the phase of an mbarrier"               (u64, u64) -> bool = has_left;
+    MbarPending "mbarrier.pending_count.b64"                    (u64) -> u32 = pending;
+    FenceInit   "fence.mbarrier_init.release.cluster"           [Nothing]   = control::nothing;
+
     /// Products of matrices
     MmaHalf     "mma.sync.aligned.{m16n8k8,m16n8k16}.row.col.{f16.f16.f16.f16,f32.f16.f16.f32,f32.bf16.bf16.f32}" [Product] = product::multiply;
     MmaTf32     "mma.sync.aligned.{m16n8k4,m16n8k8}.row.col.f32.tf32.tf32.f32" [Product] = product::multiply;
@@ -766,6 +783,8 @@ pub(crate) enum Shape {
     BarrierVote,
     /// A result, an address, and operands of these kinds; `red` has no result.
     Atomic(&'static [Kind]),
+    /// A barrier's address, and counts of arrivals or bytes; before it the old state, or a predicate.
+    Arrival,
     /// A result and perhaps a predicate, a value, the distance or source lane, the bounds, and the
     /// lanes.
     Shuffle(Kind),

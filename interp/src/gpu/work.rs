@@ -28,7 +28,7 @@ impl Form {
             Shape::Matrix | Shape::MatrixStore => 60,
             Shape::Transpose => 12,
             Shape::Product => 1000,
-            Shape::Atomic(_) => 75,
+            Shape::Atomic(_) | Shape::Arrival => 75,
             Shape::Shuffle(_) => 15,
             Shape::Reduce(_) if self.is_one_of(&["match.any"]) => 60,
             Shape::Reduce(_) => 12,

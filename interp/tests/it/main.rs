@@ -1,6 +1,7 @@
 //! The software GPU through its public interface: PTX in, memory, counters and stops out. One
 //! binary, one module a subject.
 
+mod arrivals;
 mod barriers;
 mod check;
 mod copies;

@@ -1,5 +1,6 @@
 //! Runs code: lanes within a warp, warps within a block, blocks within a grid.
 
+mod arrivals;
 mod atomic;
 mod barrier;
 mod block;

@@ -5,12 +5,11 @@ use super::Refusal;
 use crate::gpu::isa;
 
 /// Opcodes, or their beginnings up to a dot, and the feature that they use.
-const FEATURES: [(&str, &[&str]); 13] = [
+const FEATURES: [(&str, &[&str]); 12] = [
     ("textures", &["tex", "tld4", "txq", "istypep"]),
     ("surfaces", &["suld", "sust", "sured", "suq"]),
     ("tensor cores", &["mma", "wmma", "wgmma", "tcgen05"]),
     ("bulk copies", &["cp.async.bulk", "cp.reduce.async.bulk", "tensormap", "st.bulk", "prefetch.tensormap"]),
-    ("barriers in shared memory", &["mbarrier", "cp.async.mbarrier"]),
     ("clusters of blocks", &["barrier.cluster", "mapa", "getctarank", "st.async", "red.async", "clusterlaunchcontrol"]),
     ("memory of several GPUs", &["multimem"]),
     (

@@ -4,6 +4,7 @@
 //! A kernel is lowered together with the functions that it may call. An entry that uses an
 //! unsupported feature is not an error here: its kernel carries the reason, and its launch fails.
 
+mod arrivals;
 mod atomics;
 mod copies;
 mod desugar;
@@ -400,6 +401,8 @@ impl<'m, 't> Lowering<'m, 't> {
             }
             Shape::BarrierCount | Shape::BarrierVote => self.barrier_vote(form, operands),
             Shape::Copy => self.copy(form.op, opcode, operands),
+            Shape::Arrival => self.arrival(form.op, opcode, operands),
+            Shape::Store if opcode.starts_with("mbarrier") => self.barrier_state(form.op, opcode, operands),
             _ => Ok(vec![self.shaped(form, opcode, operands)?]),
         }
     }
@@ -578,7 +581,7 @@ fn accesses(op: Op) -> Option<AccessKind> {
     match isa::FORMS[op as usize].shape {
         Shape::Load | Shape::CopyRead | Shape::Matrix => Some(AccessKind::Load),
         Shape::Store | Shape::Copy | Shape::MatrixStore => Some(AccessKind::Store),
-        Shape::Atomic(_) => Some(AccessKind::Atomic),
+        Shape::Atomic(_) | Shape::Arrival => Some(AccessKind::Atomic),
         _ => None,
     }
 }

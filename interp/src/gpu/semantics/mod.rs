@@ -6,6 +6,7 @@
 //! is dropped.
 
 pub(super) mod approx;
+pub(crate) mod arrivals;
 pub(super) mod bytes;
 pub(super) mod compare;
 pub(super) mod convert;
