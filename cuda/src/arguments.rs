@@ -54,6 +54,8 @@ fn null(what: &str) -> Failure {
 }
 
 impl<T> Out<T> {
+    pub(crate) const NULL: Self = Self(std::ptr::null_mut());
+
     pub(crate) fn is_null(self) -> bool {
         self.0.is_null()
     }

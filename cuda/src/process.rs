@@ -14,10 +14,12 @@ use crate::module::{Function, Image};
 use crate::report;
 use crate::stream::{Event, Stream};
 
-/// The variable with the model of GPU that programs see: `h100`, `a100` or `t4`.
+/// The variable with the model of GPU that programs see: a name of [`DeviceModel::ALL`].
 const MODEL: &str = "WARPSTRIDE_RUN_MODEL";
 /// The variable with the number of GPUs.
 const GPUS: &str = "WARPSTRIDE_RUN_GPUS";
+/// CUDA's variable with the GPUs that programs see, of those.
+const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
 /// The variable with the seed that orders work: see `warpstride::driver::soft`.
 const SEED: &str = "WARPSTRIDE_RUN_SEED";
 /// The most GPUs of a process.
@@ -36,6 +38,8 @@ pub(crate) struct Process {
 
 /// One software GPU.
 pub(crate) struct Gpu {
+    /// Its number among the GPUs of the host, of which the program may see some.
+    pub(crate) number: usize,
     pub(crate) soft: Arc<Soft>,
     pub(crate) model: DeviceModel,
     pub(crate) primary: Primary,
@@ -79,6 +83,22 @@ pub(crate) fn initialize() -> Outcome {
     Ok(())
 }
 
+/// Returns the numbers of the GPUs that the program sees, of `count`.
+fn visible(model: &DeviceModel, count: usize) -> Outcome<Vec<usize>> {
+    let Some(list) = std::env::var_os(VISIBLE) else { return Ok((0..count).collect()) };
+    let list = list.to_string_lossy();
+    let uuids: Vec<_> = (0..count)
+        .map(|number| crate::device::identity::uuid_text(crate::device::identity::uuid(model, number)))
+        .collect();
+    match crate::device::identity::visible(&list, &uuids) {
+        none if none.is_empty() => Err(Failure::new(
+            code::NO_DEVICE,
+            format!("{VISIBLE}={list} names none of the {count} devices; list some of them, or unset the variable"),
+        )),
+        numbers => Ok(numbers),
+    }
+}
+
 impl Process {
     fn new() -> Outcome<Self> {
         let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -102,15 +122,17 @@ impl Process {
             None => 0,
             Some(text) => text.parse().map_err(|_| bad(SEED, &text, "a whole number"))?,
         };
+        let numbers = visible(&model, count)?;
         let mut config = Config {
             seed,
             compute_capability: (model.architecture / 10, model.architecture % 10),
             ..Config::default()
         };
         report::configure(&mut config);
-        let gpus = Soft::host(count, &config)
+        let gpus = Soft::host(numbers.len(), &config)
             .into_iter()
-            .map(|soft| Gpu { soft: Arc::new(soft), model, primary: Primary::default() })
+            .zip(numbers)
+            .map(|(soft, number)| Gpu { number, soft: Arc::new(soft), model, primary: Primary::default() })
             .collect();
         Ok(Self {
             gpus,

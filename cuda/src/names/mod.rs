@@ -1,4 +1,9 @@
-//! Functions that are found by name, and the names and descriptions of results.
+//! Functions that are found by name, those that are not supported, and the names and descriptions
+//! of results.
+
+mod address;
+mod export_table;
+mod unsupported;
 
 use std::ffi::{CStr, c_char};
 
@@ -26,5 +31,15 @@ export! {
         let found = described(result);
         text.set(found.as_ref().map_or(std::ptr::null(), |(_, text)| text.as_ptr()))?;
         found.map(drop)
+    }
+
+    /// Begins what a profiler records, which changes nothing on the software GPU.
+    fn cuProfilerStart() {
+        Ok(())
+    }
+
+    /// Ends what a profiler records.
+    fn cuProfilerStop() {
+        Ok(())
     }
 }
