@@ -162,7 +162,26 @@ impl Opaque {
     }
 
     pub(crate) fn address(self) -> u64 {
-        self.0.addr() as u64
+        self.0.expose_provenance() as u64
+    }
+
+    /// Makes it of an address that a caller passed as a number.
+    pub(crate) fn at(address: u64) -> Self {
+        Self(std::ptr::with_exposed_provenance_mut(address as usize))
+    }
+
+    /// Reads the bytes at an offset, of memory that the caller promises.
+    pub(crate) fn read_at(self, offset: usize, out: &mut [u8]) {
+        let place = self.0.wrapping_add(offset).cast_const();
+        // SAFETY: the caller of the C function promises the bytes until its work has run.
+        unsafe { std::ptr::copy(place, out.as_mut_ptr(), out.len()) };
+    }
+
+    /// Writes the bytes at an offset, of memory that the caller promises.
+    pub(crate) fn write_at(self, offset: usize, bytes: &[u8]) {
+        let place = self.0.wrapping_add(offset);
+        // SAFETY: the caller of the C function promises the bytes until its work has run.
+        unsafe { std::ptr::copy(bytes.as_ptr(), place, bytes.len()) };
     }
 
     /// Returns the caller's memory as a list of operands.

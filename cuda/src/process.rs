@@ -126,6 +126,7 @@ impl Process {
         let mut config = Config {
             seed,
             compute_capability: (model.architecture / 10, model.architecture % 10),
+            shares_host_addresses: true,
             ..Config::default()
         };
         report::configure(&mut config);

@@ -1,6 +1,12 @@
 //! Tests of the library as a program uses it: by its functions in C.
 
 mod api;
+mod calls;
 mod child;
 mod device;
+mod launches;
+#[path = "../../../tests/long.rs"]
+mod long;
+mod memory;
+mod modules;
 mod names;

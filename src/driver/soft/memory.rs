@@ -8,6 +8,51 @@ use crate::driver::memory::within_the_host;
 use crate::driver::{Copy3d, HostKind, Memory, Place, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted, refuse, require};
 
+/// The first address of the host that is an address of kernels too: below, kernels have windows
+/// onto other spaces. Registered memory below it serves copies alone.
+const FIRST_SHARED: u64 = 1 << 40;
+
+impl Soft {
+    /// Allocates zeroed, page-locked memory of the host that begins with a page. The host, and
+    /// kernels and copies of all GPUs of the host, use it at the same address.
+    ///
+    /// # Errors
+    ///
+    /// `OutOfMemory` if the host has too little memory; `InvalidArgument` for 0 bytes, or unless
+    /// the configuration has it that addresses are shared.
+    #[doc(hidden)]
+    pub fn alloc_shared(&self, bytes: usize) -> Result<NonNull<u8>> {
+        let mut state = self.working()?;
+        let memory = self.memory().alloc_host(bytes as u64)?;
+        state.registered.insert(memory.addr().get(), bytes);
+        Ok(memory)
+    }
+
+    /// Frees memory of [`Soft::alloc_shared`]; work already queued that uses it runs first.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidHandle` if no such memory begins there, or why the device failed.
+    ///
+    /// # Safety
+    ///
+    /// - Nothing uses the memory from now on.
+    #[doc(hidden)]
+    pub unsafe fn free_shared(&self, memory: NonNull<u8>) -> Result<()> {
+        let mut state = self.lock();
+        let drained = self.drain_host(&mut state);
+        let no_such = || no_such("memory shared with the host", memory.addr().get() as u64);
+        state.registered.remove(&memory.addr().get()).ok_or_else(no_such)?;
+        self.memory().free_host(memory)?;
+        drained
+    }
+
+    /// Returns whether kernels can use registered memory of the host that begins here.
+    fn is_shared(&self, memory: NonNull<u8>) -> bool {
+        self.memory().has_addresses_of_host() && memory.addr().get() as u64 >= FIRST_SHARED
+    }
+}
+
 // SAFETY: `interp::Memory` keeps the ranges, and `self` owns it.
 unsafe impl Memory for Soft {
     fn memory(&self) -> Result<(u64, u64)> {
@@ -102,6 +147,11 @@ unsafe impl Memory for Soft {
                 "cannot register {bytes} at {memory:p}: {of} at {at:#x} are page-locked already; register other memory"
             );
         }
+        if self.is_shared(memory) {
+            // SAFETY: the caller promises that the memory stays until it is unregistered, which
+            // takes it away from kernels first. The system gives and takes whole pages.
+            unsafe { self.memory().map_host(memory, bytes as u64) }?;
+        }
         state.registered.insert(first, bytes);
         Ok(())
     }
@@ -110,6 +160,9 @@ unsafe impl Memory for Soft {
         let mut state = self.lock();
         let drained = self.drain_host(&mut state);
         let removed = state.registered.remove(&memory.addr().get()).map(drop);
+        if removed.is_some() && self.is_shared(memory) {
+            self.memory().free_host(memory)?;
+        }
         drained.and(removed.ok_or_else(|| no_such("registered memory", memory.addr().get() as u64)))
     }
 

@@ -59,6 +59,10 @@ pub struct Config {
     pub island: usize,
     /// How kernels run.
     pub interp: interp::Config,
+    /// True if kernels and copies can use registered memory of the host, and memory of
+    /// [`Soft::alloc_shared`], at the host's own addresses.
+    #[doc(hidden)]
+    pub shares_host_addresses: bool,
     /// Is told of each launch that has run.
     #[doc(hidden)]
     pub watch: Option<Watch>,
@@ -82,7 +86,15 @@ impl Default for Config {
         // allocation.
         let memory_bytes = available_memory().map_or(MOST_MEMORY_BYTES, |bytes| MOST_MEMORY_BYTES.min(bytes / 2));
         let interp = interp::Config::default();
-        Self { seed: 0, memory_bytes, compute_capability: (9, 0), island: usize::MAX, interp, watch: None }
+        Self {
+            seed: 0,
+            memory_bytes,
+            compute_capability: (9, 0),
+            island: usize::MAX,
+            interp,
+            shares_host_addresses: false,
+            watch: None,
+        }
     }
 }
 
@@ -149,7 +161,7 @@ impl Soft {
 
     /// Opens a software GPU with a configuration.
     pub fn with_config(config: Config) -> Self {
-        let memory = Memory::new(config.memory_bytes);
+        let memory = memory_of(&config);
         Self::alone(config.seed, Gpu::new(next_numbers(1), device_info(&config, 0), memory, &config))
     }
 
@@ -171,7 +183,7 @@ impl Soft {
     /// ```
     pub fn host(count: usize, config: &Config) -> Vec<Self> {
         let config = Config { memory_bytes: config.memory_bytes / count.max(1) as u64, ..config.clone() };
-        let first = Memory::new(config.memory_bytes);
+        let first = memory_of(&config);
         let others: Vec<_> = (1..count).map(|_| first.beside(config.memory_bytes)).collect();
         let numbers = next_numbers(count as u64);
         let gpu =
@@ -333,6 +345,15 @@ impl Host {
     /// Runs work on the GPU of its stream.
     fn run(&self, work: &Queued) -> Result<()> {
         self.gpus.iter().filter(|gpu| gpu.gave(work.stream.0)).try_for_each(|gpu| gpu.run(&work.action))
+    }
+}
+
+/// Makes the memory of the first GPU of a host.
+fn memory_of(config: &Config) -> Memory {
+    if config.shares_host_addresses {
+        Memory::with_addresses_of_host(config.memory_bytes)
+    } else {
+        Memory::new(config.memory_bytes)
     }
 }
 

@@ -3,7 +3,7 @@
 //! The crate is built for any x86-64 processor, on which an operation on 32 lanes takes 8 vector
 //! instructions; with AVX2 it takes 4, and more such instructions exist. All code that touches
 //! lanes is therefore compiled for both, and a launch chooses once, when it begins. The call into
-//! the AVX2 copy is the only unsafe code of the software GPU.
+//! the AVX2 copy is unsafe code, as is `mem/host.rs` and no other file of the software GPU.
 
 use super::warp::Warp;
 use super::{Context, Result};

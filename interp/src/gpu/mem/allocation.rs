@@ -16,6 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::cells::Cells;
 use super::filled;
 use super::global::ADDRESS_BITS;
+use super::host::Words;
 use super::written::Written;
 
 /// Bytes that an address-only allocation keeps for all of its addresses: a power of two, and more
@@ -38,7 +39,7 @@ pub(crate) struct Allocation {
     mask: u64,
     /// The contents as little-endian words. The last word is whole even if `bytes` is not a
     /// multiple of 4.
-    pub(super) words: Box<[AtomicU32]>,
+    pub(super) words: Words,
     /// The bytes that the host, or a followed launch, has written.
     pub(crate) written: Written,
     /// The number of earlier launches whose writes were not followed.
@@ -47,28 +48,41 @@ pub(crate) struct Allocation {
     pub(super) gpu: usize,
     /// True if kernels may only read it.
     pub(crate) constant: bool,
+    /// True if it is memory of the host.
+    pub(super) of_host: bool,
 }
 
 impl Allocation {
     /// Makes `bytes` unwritten bytes at an address; `None` if the host has too little memory.
     pub(super) fn new(base: u64, bytes: u64, born: u64) -> Option<Self> {
-        let (words, written) = (poisoned_words(bytes)?, Written::none(bytes));
-        Some(Self { base, bytes, mask: u64::MAX, words, written, born, gpu: 0, constant: false })
+        Some(Self::with(base, bytes, born, poisoned_words(bytes)?.into()))
     }
 
     /// Makes `bytes` zero bytes that count as written, read-only for kernels if they are
     /// `constant`. The host provides memory only for the parts that are accessed.
     pub(super) fn zeroed(base: u64, bytes: u64, born: u64, constant: bool) -> Option<Self> {
         let words = bytemuck::allocation::try_zeroed_slice_box(usize::try_from(bytes.div_ceil(4)).ok()?).ok()?;
-        let written = Written::none(bytes);
-        written.add(0, bytes);
-        Some(Self { base, bytes, mask: u64::MAX, words, written, born, gpu: 0, constant })
+        let made = Self::with(base, bytes, born, words.into());
+        made.written.add(0, bytes);
+        Some(Self { constant, ..made })
     }
 
     /// Makes `bytes` unwritten, address-only bytes, with almost no memory behind them.
     pub(super) fn hollow(base: u64, bytes: u64, born: u64) -> Option<Self> {
-        let (words, written) = (poisoned_words(HOLLOW_BYTES)?, Written::none(bytes));
-        Some(Self { base, bytes, mask: HOLLOW_BYTES - 1, words, written, born, gpu: 0, constant: false })
+        let made = Self::with(base, bytes, born, poisoned_words(HOLLOW_BYTES)?.into());
+        Some(Self { mask: HOLLOW_BYTES - 1, ..made })
+    }
+
+    /// Makes memory of the host, which counts as written.
+    pub(super) fn of_host(base: u64, bytes: u64, born: u64, words: Words) -> Self {
+        let made = Self::with(base, bytes, born, words);
+        made.written.add(0, bytes);
+        Self { of_host: true, ..made }
+    }
+
+    fn with(base: u64, bytes: u64, born: u64, words: Words) -> Self {
+        let written = Written::none(bytes);
+        Self { base, bytes, mask: u64::MAX, words, written, born, gpu: 0, constant: false, of_host: false }
     }
 
     /// The offset of the contents at an address in the allocation.

@@ -1,6 +1,7 @@
 //! Global memory: allocations far apart in a 64-bit address space.
 //!
-//! Allocation `i` begins at `(i + 1) << 40`. A shift therefore finds the allocation of an address,
+//! Allocation `i` begins at `(i + 1) << 40`, in memory that shares addresses with the host (see
+//! `host.rs`) from `1 << 47` on. A shift therefore finds the allocation of an address,
 //! an access past the end of one lands in a hole and never in another, and a small integer is never
 //! a valid address. A number is reused only after a million others, so a stale address is
 //! recognised.
@@ -15,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::allocation::Allocation;
 use super::cells::Cells;
+use super::host::{HOST_NUMBERS, Ranges};
 use super::space;
 use super::touched::Touched;
 use crate::error::{Error, ErrorKind, Result, counted};
@@ -42,13 +44,13 @@ pub struct Memory {
 }
 
 /// The allocations of all GPUs of a host.
-struct State {
+pub(super) struct State {
     // Shared with running launches. It is copied only if an allocation changes while one runs.
-    slots: Arc<Vec<Slot>>,
+    pub(super) slots: Arc<Vec<Slot>>,
     gpus: Vec<Gpu>,
     next_reuse: usize,
     /// The number of launches whose writes were not followed.
-    unseen: u64,
+    pub(super) unseen: u64,
 }
 
 /// A GPU of a host.
@@ -59,8 +61,10 @@ struct Gpu {
 }
 
 #[derive(Clone)]
-enum Slot {
+pub(super) enum Slot {
     Live(Arc<Allocation>),
+    /// Ranges of the host's memory, at addresses of the host.
+    Host(Ranges),
     Freed {
         bytes: u64,
     },
@@ -75,14 +79,7 @@ impl Slot {
     fn live(&self) -> Option<&Allocation> {
         match self {
             Slot::Live(live) => Some(live),
-            Slot::Freed { .. } | Slot::Foreign { .. } => None,
-        }
-    }
-
-    fn bytes(&self) -> u64 {
-        match self {
-            Slot::Live(live) => live.bytes,
-            Slot::Freed { bytes } | Slot::Foreign { bytes, .. } => *bytes,
+            Slot::Host(_) | Slot::Freed { .. } | Slot::Foreign { .. } => None,
         }
     }
 
@@ -98,21 +95,8 @@ impl Slot {
 /// The allocations at the time when a launch began.
 #[derive(Clone)]
 pub(crate) struct Snapshot {
-    slots: Arc<Vec<Slot>>,
+    pub(super) slots: Arc<Vec<Slot>>,
     unseen: u64,
-}
-
-/// The allocation that an address was probably meant for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Nearest {
-    /// First address of the allocation.
-    pub base: u64,
-    /// Its bytes.
-    pub bytes: u64,
-    /// True if it has been freed.
-    pub freed: bool,
-    /// The number of the GPU that has it, if that does not share its memory with this one.
-    pub foreign: Option<usize>,
 }
 
 impl Memory {
@@ -193,6 +177,9 @@ impl Memory {
             return Err(invalid("0 bytes were requested; an allocation has at least 1"));
         }
         let mut state = self.lock();
+        if mark != 0 {
+            state.leave_host_addresses();
+        }
         let free = self.limit - state.gpus[self.gpu].used;
         if bytes > free {
             return Err(out_of_memory(bytes, free));
@@ -359,7 +346,7 @@ impl Memory {
         self.modules.lock().unwrap_or_else(PoisonError::into_inner).remove(&id).unwrap_or_else(|| Arc::new([]))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         // Every critical section leaves the state consistent, so a panic elsewhere does not spoil
         // it.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -370,13 +357,23 @@ impl Touched {
     /// Marks `bytes` bytes at an address in `allocation` as loaded, as stored, or as both.
     #[inline]
     pub(crate) fn mark(&self, allocation: &Allocation, done: [bool; 2], address: u64, bytes: u64) {
-        if let Some(number) = number_of(allocation.base) {
-            self.add(number, done, address.wrapping_sub(allocation.base), bytes);
+        let offset = address.wrapping_sub(allocation.base);
+        if allocation.of_host {
+            self.add_of_host(allocation.base, done, offset, bytes);
+        } else if let Some(number) = number_of(allocation.base) {
+            self.add(number, done, offset, bytes);
         }
     }
 }
 
 impl State {
+    /// Leaves the addresses that the host can have free, unless allocations are there already.
+    pub(super) fn leave_host_addresses(&mut self) {
+        if self.slots.len() < HOST_NUMBERS {
+            Arc::make_mut(&mut self.slots).resize_with(HOST_NUMBERS, || Slot::Host(Ranges::default()));
+        }
+    }
+
     /// The number of the next allocation: a fresh one, or after many allocations that of one freed
     /// long ago.
     fn number(&mut self) -> usize {
@@ -384,7 +381,7 @@ impl State {
         if count >= FRESH_NUMBERS {
             let start = self.next_reuse;
             let round = (0..count).map(|step| (start + step) % count);
-            if let Some(number) = round.into_iter().find(|&number| self.slots[number].live().is_none()) {
+            if let Some(number) = round.into_iter().find(|&number| matches!(self.slots[number], Slot::Freed { .. })) {
                 self.next_reuse = number + 1;
                 return number;
             }
@@ -400,23 +397,6 @@ impl Snapshot {
         find(&self.slots, address)
     }
 
-    /// The allocation, live or freed, that `address` was probably meant for: the one that contains
-    /// it, or else the closer of the previous one's end and the next one's beginning.
-    pub(crate) fn nearest(&self, address: u64) -> Option<Nearest> {
-        let last = self.slots.len().checked_sub(1)?;
-        let mut number = number_of(address).unwrap_or(0).min(last);
-        let base_of =
-            |number: usize| self.slots[number].live().map_or((number as u64 + 1) << ADDRESS_BITS, |live| live.base);
-        let beyond = address.saturating_sub(base_of(number).saturating_add(self.slots[number].bytes()));
-        if number < last && base_of(number + 1).saturating_sub(address) < beyond {
-            number += 1;
-        }
-        let slot = &self.slots[number];
-        let foreign = if let Slot::Foreign { gpu, .. } = slot { Some(*gpu) } else { None };
-        let freed = matches!(slot, Slot::Freed { .. });
-        Some(Nearest { base: base_of(number), bytes: slot.bytes(), freed, foreign })
-    }
-
     /// Returns whether all writes to an allocation are known: every launch since its creation was
     /// followed.
     pub(crate) fn knows(&self, allocation: &Allocation) -> bool {
@@ -425,7 +405,10 @@ impl Snapshot {
 
     /// Makes a record of the bytes that a launch touches; `None` if the host has too little memory.
     pub(crate) fn untouched(&self) -> Option<Touched> {
-        Touched::none(self.slots.iter().map(|slot| slot.live().map_or(0, |live| live.bytes)))
+        let of_host =
+            self.slots.iter().filter_map(|slot| if let Slot::Host(ranges) = slot { Some(ranges) } else { None });
+        let of_host = of_host.flat_map(Ranges::all).map(|range| (range.base, range.bytes));
+        Touched::none(self.slots.iter().map(|slot| slot.live().map_or(0, |live| live.bytes)), of_host)
     }
 
     fn range(&self, address: u64, bytes: u64, what: &str) -> Result<(&Allocation, u64)> {
@@ -440,28 +423,22 @@ impl Snapshot {
     }
 }
 
-impl fmt::Display for Nearest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match self.foreign {
-            Some(gpu) => format!("of GPU {gpu}, which does not share it"),
-            None => if self.freed { "freed" } else { "live" }.into(),
-        };
-        write!(f, "the nearest allocation ({state}) has {} at {:#x}", counted(self.bytes, "byte"), self.base)
-    }
-}
-
 impl fmt::Debug for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Memory").field("limit", &self.limit).field("used", &self.used()).finish_non_exhaustive()
     }
 }
 
-fn number_of(address: u64) -> Option<usize> {
+pub(super) fn number_of(address: u64) -> Option<usize> {
     ((address >> ADDRESS_BITS) as usize).checked_sub(1)
 }
 
 fn find(slots: &[Slot], address: u64) -> Option<&Allocation> {
-    slots.get(number_of(address)?)?.live()
+    match slots.get(number_of(address)?)? {
+        Slot::Live(live) => Some(live),
+        Slot::Host(ranges) => ranges.find(address),
+        Slot::Freed { .. } | Slot::Foreign { .. } => None,
+    }
 }
 
 /// Bytes before the first whole word of a range.
@@ -469,7 +446,7 @@ fn head_bytes(offset: u64, len: usize) -> usize {
     ((4 - offset % 4) as usize % 4).min(len)
 }
 
-fn out_of_memory(bytes: u64, free: u64) -> Error {
+pub(super) fn out_of_memory(bytes: u64, free: u64) -> Error {
     let context = format!(
         "the software GPU cannot allocate {bytes}: {free} are free; free buffers or use less",
         bytes = counted(bytes, "byte")

@@ -3,13 +3,17 @@
 mod allocation;
 pub(crate) mod cells;
 mod global;
+#[allow(unsafe_code)]
+mod host;
+mod nearest;
 pub(crate) mod space;
 mod touched;
 pub(crate) mod written;
 
 pub(crate) use allocation::{Allocation, POISON};
+pub use global::Memory;
 pub(crate) use global::Snapshot;
-pub use global::{Memory, Nearest};
+pub use nearest::Nearest;
 pub(crate) use touched::Touched;
 
 /// A list of `count` items; `None` if the host has too little memory.

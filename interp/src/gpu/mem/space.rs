@@ -46,9 +46,10 @@ pub(crate) fn named(address: u64) -> Option<Space> {
     }
 }
 
-/// Returns whether a generic address is that of a constant variable.
+/// Returns whether a generic address is that of a constant variable, which lies beyond the
+/// addresses of the host.
 pub(crate) fn is_constant(address: u64) -> bool {
-    window(address) == 0 && address & CONSTANT != 0
+    address >= 1 << 47 && address & CONSTANT != 0
 }
 
 /// Returns whether an address, and so every higher one, is global.

@@ -1,5 +1,6 @@
 //! Records which bytes a launch loads and stores, with two bits for each byte of its allocations.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::written::mark;
@@ -13,19 +14,35 @@ type Bits = Box<[AtomicU64]>;
 pub(crate) struct Touched {
     /// Loaded and stored bytes, by the number of the allocation; empty for a freed one.
     allocations: Vec<[Bits; 2]>,
+    /// The same for memory of the host, by first address.
+    of_host: BTreeMap<u64, [Bits; 2]>,
 }
 
 impl Touched {
     /// Makes the record for allocations of these sizes; `None` if the host has too little memory.
-    pub(super) fn none(sizes: impl Iterator<Item = u64>) -> Option<Self> {
-        let allocations = sizes.map(|bytes| Some([zeroed(bytes)?, zeroed(bytes)?])).collect::<Option<_>>()?;
-        Some(Self { allocations })
+    pub(super) fn none(sizes: impl Iterator<Item = u64>, of_host: impl Iterator<Item = (u64, u64)>) -> Option<Self> {
+        let none = |bytes| Some([zeroed(bytes)?, zeroed(bytes)?]);
+        let allocations = sizes.map(none).collect::<Option<_>>()?;
+        let of_host = of_host.map(|(base, bytes)| Some((base, none(bytes)?))).collect::<Option<_>>()?;
+        Some(Self { allocations, of_host })
     }
 
     /// Marks `bytes` bytes at `offset` in an allocation as loaded, as stored, or as both; they are
     /// in bounds.
-    pub(super) fn add(&self, allocation: usize, [loaded, stored]: [bool; 2], offset: u64, bytes: u64) {
-        let [loads, stores] = &self.allocations[allocation];
+    pub(super) fn add(&self, allocation: usize, done: [bool; 2], offset: u64, bytes: u64) {
+        Self::mark_in(&self.allocations[allocation], done, offset, bytes);
+    }
+
+    /// The same for the memory of the host that begins at an address.
+    #[cold]
+    pub(super) fn add_of_host(&self, base: u64, done: [bool; 2], offset: u64, bytes: u64) {
+        if let Some(range) = self.of_host.get(&base) {
+            Self::mark_in(range, done, offset, bytes);
+        }
+    }
+
+    #[inline]
+    fn mark_in([loads, stores]: &[Bits; 2], [loaded, stored]: [bool; 2], offset: u64, bytes: u64) {
         for bits in [(loads, loaded), (stores, stored)].into_iter().filter(|(_, done)| *done).map(|(bits, _)| bits) {
             mark(bits, offset, bytes);
         }
@@ -44,7 +61,7 @@ impl Touched {
 
     fn sums(&self, of_word: impl Fn(u64) -> u32) -> [u64; 2] {
         [0, 1].map(|side| {
-            let words = self.allocations.iter().flat_map(|sides| &sides[side]);
+            let words = self.allocations.iter().chain(self.of_host.values()).flat_map(|sides| &sides[side]);
             words.map(|word| u64::from(of_word(word.load(Relaxed)))).sum()
         })
     }

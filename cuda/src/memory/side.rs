@@ -1,0 +1,71 @@
+//! The bytes on one side of a copy.
+
+use std::sync::Arc;
+
+use warpstride::driver::soft::Soft;
+
+use super::table::Home;
+use crate::arguments::Opaque;
+use crate::code::Outcome;
+use crate::process::Process;
+
+/// Bytes that pass through a buffer at a time.
+pub(super) const CHUNK: usize = 64 << 10;
+
+/// One side of a copy, which queued work keeps.
+#[derive(Clone)]
+pub(super) enum Side {
+    /// Memory of a device.
+    Device(Arc<Soft>, u64),
+    /// Memory of the host, also such as devices use.
+    Host(Opaque),
+    /// Bytes of pageable memory as they were when the program asked for the copy.
+    Staged(Arc<[u8]>),
+}
+
+impl Side {
+    /// Makes the side that begins at an address.
+    pub(super) fn new(process: &Process, home: Home, address: u64) -> Outcome<Self> {
+        Ok(match home {
+            Home::Device(device, _) => Self::Device(Arc::clone(&process.gpu(device)?.soft), address),
+            Home::Managed | Home::PageLocked | Home::Pageable => Self::Host(Opaque::at(address)),
+        })
+    }
+
+    /// Reads the bytes at an offset.
+    pub(super) fn read(&self, offset: usize, out: &mut [u8]) -> warpstride::Result<()> {
+        match self {
+            Self::Device(soft, address) => soft.memory().read(address.saturating_add(offset as u64), out)?,
+            Self::Host(memory) => memory.read_at(offset, out),
+            Self::Staged(bytes) => out.copy_from_slice(&bytes[offset..][..out.len()]),
+        }
+        Ok(())
+    }
+
+    /// Writes the bytes at an offset.
+    pub(super) fn write(&self, offset: usize, bytes: &[u8]) -> warpstride::Result<()> {
+        match self {
+            Self::Device(soft, address) => soft.memory().write(address.saturating_add(offset as u64), bytes)?,
+            Self::Host(memory) => memory.write_at(offset, bytes),
+            Self::Staged(_) => unreachable!("staged bytes are a source"),
+        }
+        Ok(())
+    }
+
+    /// Copies a run of bytes from another side to this one.
+    pub(super) fn copy_from(&self, to: usize, src: &Self, from: usize, bytes: usize) -> warpstride::Result<()> {
+        if let (Self::Device(soft, dst), Self::Device(other, src)) = (self, src)
+            && Arc::ptr_eq(soft, other)
+        {
+            let (dst, src) = (dst.saturating_add(to as u64), src.saturating_add(from as u64));
+            return Ok(soft.memory().copy(dst, src, bytes as u64)?);
+        }
+        let mut buffer = vec![0; CHUNK.min(bytes)];
+        for start in (0..bytes).step_by(CHUNK) {
+            let chunk = &mut buffer[..CHUNK.min(bytes - start)];
+            src.read(from + start, chunk)?;
+            self.write(to + start, chunk)?;
+        }
+        Ok(())
+    }
+}
