@@ -194,6 +194,11 @@ impl Opaque {
         Out(self.0.cast())
     }
 
+    /// Returns the caller's memory as a text that ends in NUL.
+    pub(crate) fn text(self) -> Text {
+        Text(self.0.cast_const().cast())
+    }
+
     /// Reads `count` bytes.
     pub(crate) fn bytes(self, count: usize) -> Outcome<Vec<u8>> {
         let mut bytes = Vec::new();

@@ -174,7 +174,8 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let code = match error.kind() {
+        // A failed device returns the code of its fault from every call.
+        let code = crate::launch::fault().unwrap_or_else(|| match error.kind() {
             ErrorKind::InvalidArgument | ErrorKind::Layout => code::INVALID_VALUE,
             ErrorKind::OutOfMemory => code::OUT_OF_MEMORY,
             ErrorKind::Unavailable => code::NOT_SUPPORTED,
@@ -182,7 +183,7 @@ impl From<Error> for Failure {
             ErrorKind::KernelFault => code::LAUNCH_FAILED,
             ErrorKind::InvalidHandle => code::INVALID_HANDLE,
             _ => code::UNKNOWN,
-        };
+        });
         Self::new(code, error.to_string())
     }
 }

@@ -10,7 +10,7 @@ use crate::code::{Failure, Outcome, code};
 use crate::context::{Context, Primary};
 use crate::handles::Handles;
 use crate::memory::Memory;
-use crate::module::{Function, Image};
+use crate::module::{Function, Image, Loader};
 use crate::report;
 use crate::stream::{Event, Stream};
 
@@ -33,6 +33,7 @@ pub(crate) struct Process {
     pub(crate) events: Handles<Event>,
     pub(crate) modules: Handles<Image>,
     pub(crate) functions: Handles<Function>,
+    pub(crate) loader: Loader,
     pub(crate) memory: Memory,
 }
 
@@ -142,6 +143,7 @@ impl Process {
             events: Handles::new("event"),
             modules: Handles::new("module"),
             functions: Handles::new("function"),
+            loader: Loader::default(),
             memory: Memory::default(),
         })
     }

@@ -1,26 +1,41 @@
-//! Launches.
+//! Launches, and how many blocks a GPU holds.
+
+mod config;
+mod fault;
+mod occupancy;
 
 use std::ffi::c_uint;
 
-use warpstride::driver::Modules as _;
+use warpstride::driver::{Modules as _, Streams as _};
+use warpstride::interp::MAX_BEGUN;
 use warpstride::interp::launch_shape::LaunchShape;
+
+pub(crate) use fault::fault;
 
 use crate::arguments::{Handle, In, Opaque};
 use crate::code::{Failure, Outcome, code};
 use crate::export::export;
-use crate::module::Function;
+use crate::module::{Function, function_in};
 use crate::process::process;
 use crate::stream::{Stream, stream};
+use config::{Config, Extras};
 
 /// The marks of the list of extras: its end, a buffer of parameters, and the size of that.
 const END: u64 = 0;
 const BUFFER: u64 = 1;
 const BUFFER_SIZE: u64 = 2;
+/// The most entries of that list.
+const MOST_EXTRAS: usize = 64;
+/// The bytes to whose multiple a structure of parameters may be longer than what the kernel takes.
+const STRUCTURE: usize = 16;
 
 /// Collects the bytes of a launch's parameters, from a list of addresses or a buffer.
-fn parameters(function: &Function, each: In<Opaque>, extra: In<Opaque>) -> Outcome<Vec<u8>> {
+pub(crate) fn parameters(function: &Function, each: In<Opaque>, extra: In<Opaque>) -> Outcome<Vec<u8>> {
     let kernel = &function.kernel;
     let mut bytes = vec![0; kernel.param_bytes()];
+    if !each.is_null() && !extra.is_null() {
+        return Err(Failure::value("a launch has both a list of parameters and extras; pass one of them"));
+    }
     if !each.is_null() {
         let addresses = each.list(kernel.params().len())?;
         for (param, address) in kernel.params().iter().zip(addresses) {
@@ -29,51 +44,112 @@ fn parameters(function: &Function, each: In<Opaque>, extra: In<Opaque>) -> Outco
         return Ok(bytes);
     }
     if extra.is_null() {
-        return Ok(bytes);
+        if bytes.is_empty() {
+            return Ok(bytes);
+        }
+        let (name, count) = (kernel.name(), kernel.params().len());
+        return Err(Failure::value(format!(
+            "kernel {name:?} takes parameters, and the launch has none of the {count}"
+        )));
     }
+    let (buffer, size) = buffer(extra)?;
+    if size < bytes.len() || size > bytes.len().next_multiple_of(STRUCTURE) {
+        return Err(Failure::value(format!("the parameters have {size} bytes, and the kernel takes {}", bytes.len())));
+    }
+    buffer.bytes(bytes.len())
+}
+
+/// Reads the buffer of parameters, and its size, of a list of extras.
+fn buffer(extra: In<Opaque>) -> Outcome<(Opaque, usize)> {
     let (mut buffer, mut size) = (None, None);
-    for pair in 0.. {
-        let entries = extra.list(2 * pair + 1)?;
-        match entries[2 * pair].address() {
-            END => break,
-            BUFFER => buffer = Some(extra.list(2 * pair + 2)?[2 * pair + 1]),
-            BUFFER_SIZE => size = Some(extra.list(2 * pair + 2)?[2 * pair + 1].operands::<usize>().get()?),
+    for at in (0..MOST_EXTRAS).step_by(2) {
+        let mark = extra.list(at + 1)?[at].address();
+        if mark == END {
+            break;
+        }
+        let value = extra.list(at + 2)?[at + 1];
+        match mark {
+            BUFFER => buffer = Some(value),
+            BUFFER_SIZE => size = Some(value.operands::<usize>().get()?),
             other => return Err(Failure::value(format!("{other:#x} is not a mark of a launch's extras"))),
         }
     }
-    let (Some(buffer), Some(size)) = (buffer, size) else {
-        return Err(Failure::value("a launch's extras need both a buffer of parameters and its size"));
-    };
-    if size > bytes.len() {
-        return Err(Failure::value(format!("the parameters have {size} bytes, and the kernel takes {}", bytes.len())));
+    buffer.zip(size).ok_or_else(|| Failure::value("a launch's extras need both a buffer of parameters and its size"))
+}
+
+/// Refuses a cooperative launch whose blocks do not all run at the same time.
+fn check_cooperative(function: &Function, shape: &LaunchShape) -> Outcome {
+    let threads = shape.block.iter().fold(1_u32, |a, b| a.saturating_mul(*b));
+    let blocks = shape.grid.iter().fold(1_u64, |a, b| a.saturating_mul(u64::from(*b)));
+    let each = occupancy::blocks(function, threads, shape.dynamic_shared.into())?;
+    let most = (u64::from(each) * u64::from(function.gpu()?.model.multiprocessors)).min(MAX_BEGUN);
+    if blocks <= most {
+        return Ok(());
     }
-    bytes[..size].copy_from_slice(&buffer.bytes(size)?);
-    Ok(bytes)
+    let why = format!(
+        "a cooperative launch of {:?} has {blocks} blocks, and the software GPU runs {most} of them at a time; use a smaller grid",
+        function.kernel.name()
+    );
+    Err(Failure::new(code::COOPERATIVE_LAUNCH_TOO_LARGE, why))
+}
+
+/// Refuses clusters that the kernel was not compiled for: the software GPU takes their shape from
+/// the PTX.
+fn check_cluster(function: &Function, shape: &LaunchShape, cluster: [c_uint; 3]) -> Outcome {
+    if cluster.contains(&0) || shape.grid.iter().zip(cluster).any(|(grid, extent)| grid % extent != 0) {
+        let why =
+            format!("a grid of {:?} blocks does not consist of clusters of {cluster:?}; use a multiple", shape.grid);
+        return Err(Failure::new(code::INVALID_CLUSTER_SIZE, why));
+    }
+    let own = function.kernel.cluster().unwrap_or([1; 3]);
+    if own == cluster.map(u64::from) {
+        return Ok(());
+    }
+    let name = function.kernel.name();
+    Err(Failure::unsupported(format!(
+        "a launch of kernel {name:?} asks for clusters of {cluster:?} blocks, and the software GPU has those that the kernel \
+         was compiled for, {own:?}; write __cluster_dims__ in its source"
+    )))
 }
 
 fn launch(
-    function: Handle<Function>,
+    of: Handle<Function>,
     shape: LaunchShape,
     on: Handle<Stream>,
     each: In<Opaque>,
     extra: In<Opaque>,
-    is_cooperative: bool,
+    extras: &Extras,
 ) -> Outcome {
-    let function = process()?.functions.get(function)?;
     let stream = stream(on)?;
+    let function = function_in(of, stream.context)?;
     if stream.context != function.context {
-        return Err(Failure::new(code::INVALID_CONTEXT, "the kernel and the stream are of different contexts"));
+        return Err(Failure::new(code::INVALID_HANDLE, "the kernel and the stream are of different contexts"));
+    }
+    if let Some(cluster) = extras.cluster {
+        check_cluster(&function, &shape, cluster)?;
+    }
+    if extras.is_cooperative {
+        check_cooperative(&function, &shape)?;
     }
     let params = parameters(&function, each, extra)?;
+    let events = extras.events.iter().map(|&event| process()?.events.get(event)).collect::<Outcome<Vec<_>>>()?;
     stream.queue(|gpu, soft| {
-        if is_cooperative {
-            // SAFETY: both are live, since the tables have them; the software GPU checks the addresses.
+        if extras.is_cooperative {
+            // SAFETY: both are live, since the tables have them; the software GPU checks the
+            // addresses.
             unsafe { gpu.soft.launch_cooperative(function.soft, &shape, &params, soft) }
         } else {
             // SAFETY: as above.
             unsafe { gpu.soft.launch(function.soft, &shape, &params, soft) }
         }
-    })
+    })?;
+    for event in events {
+        stream.queue(|gpu, soft| {
+            // SAFETY: both are live, since the tables have them.
+            unsafe { gpu.soft.event_record(event.soft, soft) }
+        })?;
+    }
+    Ok(())
 }
 
 export! {
@@ -82,7 +158,17 @@ export! {
         function: Handle<Function>, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint,
         dynamic_shared: c_uint, on: Handle<Stream>, each: In<Opaque>, extra: In<Opaque>,
     ) {
-        launch(function, LaunchShape { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared }, on, each, extra, false)
+        let shape = LaunchShape { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared };
+        launch(function, shape, on, each, extra, &Extras::default())
+    }
+
+    /// Queues a launch with attributes.
+    fn cuLaunchKernelEx, per_thread cuLaunchKernelEx_ptsz (
+        config: In<Config>, function: Handle<Function>, each: In<Opaque>, extra: In<Opaque>,
+    ) {
+        let config = config.get()?;
+        let shape = LaunchShape { grid: config.grid, block: config.block, dynamic_shared: config.dynamic_shared };
+        launch(function, shape, config.stream, each, extra, &Extras::read(&config)?)
     }
 
     /// Queues a launch whose blocks all run at the same time.
@@ -91,18 +177,6 @@ export! {
         dynamic_shared: c_uint, on: Handle<Stream>, each: In<Opaque>,
     ) {
         let shape = LaunchShape { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared };
-        launch(function, shape, on, each, In::NULL, true)
-    }
-
-    /// Sets a limit or a preference of a kernel.
-    fn cuFuncSetAttribute(function: Handle<Function>, attribute: c_uint, value: i32) {
-        const MAX_DYNAMIC_SHARED: c_uint = 8;
-        let function = process()?.functions.get(function)?;
-        if attribute == MAX_DYNAMIC_SHARED {
-            let bytes = u32::try_from(value).map_err(|_| Failure::value("a size is not negative"))?;
-            // SAFETY: the function is live, since its table has it.
-            unsafe { function.gpu()?.soft.allow_dynamic_shared(function.soft, bytes) }?;
-        }
-        Ok(())
+        launch(function, shape, on, each, In::NULL, &Extras { is_cooperative: true, ..Extras::default() })
     }
 }

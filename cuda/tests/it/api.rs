@@ -68,20 +68,6 @@ impl Drop for Context {
     }
 }
 
-/// Runs a test again in a process of its own, with these variables; returns true in that process,
-/// where the test does its work.
-pub(crate) fn is_child(test: &str, variables: &[(&str, &str)]) -> bool {
-    const CHILD: &str = "WARPSTRIDE_TEST_CHILD";
-    if std::env::var_os(CHILD).is_some() {
-        return true;
-    }
-    let mut child = std::process::Command::new(std::env::current_exe().expect("the path of the test"));
-    child.args([test, "--exact", "--nocapture"]).env(CHILD, "1").envs(variables.iter().copied());
-    let output = child.output().expect("the test starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    false
-}
-
 /// Loads the kernel `name` of a PTX text that ends in NUL.
 pub(crate) fn kernel(ptx: &str, name: &str) -> u64 {
     assert!(ptx.ends_with('\0') && name.ends_with('\0'));

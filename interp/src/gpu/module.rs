@@ -223,6 +223,33 @@ impl Kernel {
         self.inner.code().as_ref().map_or(0, |code| code.shared_bytes)
     }
 
+    /// Bytes of local memory that it declares for a thread; 0 if the kernel cannot run.
+    #[doc(hidden)]
+    pub fn local_bytes(&self) -> u32 {
+        self.inner.code().as_ref().map_or(0, |code| code.local_bytes)
+    }
+
+    /// Bytes of all constant variables of its module.
+    #[doc(hidden)]
+    pub fn constant_bytes(&self) -> u64 {
+        let variables = self.inner.source.variables.list.iter();
+        variables.filter(|variable| variable.constant).fold(0, |bytes, variable| bytes.saturating_add(variable.bytes))
+    }
+
+    /// Returns the most threads of a block that its PTX allows, if the PTX limits them.
+    #[doc(hidden)]
+    pub fn max_threads(&self) -> Option<u64> {
+        let Bounds { max_threads, required, .. } = self.inner.bounds;
+        let required = required.map(|extents| extents.iter().fold(1_u64, |a, b| a.saturating_mul(*b)));
+        max_threads.into_iter().chain(required).min()
+    }
+
+    /// Returns the shape of its clusters in blocks, if its PTX gives one.
+    #[doc(hidden)]
+    pub fn cluster(&self) -> Option<[u64; 3]> {
+        self.inner.bounds.cluster
+    }
+
     /// The architecture on which it runs: `80` is `sm_80`.
     #[doc(hidden)]
     pub fn architecture(&self) -> u32 {

@@ -32,6 +32,8 @@ pub(super) struct Gpu {
     /// The launches that have run, where they are kept.
     pub(super) launches: Option<Mutex<Vec<Launched>>>,
     pub(super) counters: Mutex<Counters>,
+    /// Why a launch stopped, once one has.
+    pub(super) fault: Mutex<Option<interp::stop::Reason>>,
     /// The last handle that it gave out. Handles of different GPUs differ, so a driver detects
     /// another's handle.
     handles: AtomicU64,
@@ -48,6 +50,7 @@ impl Gpu {
             findings: Mutex::default(),
             launches: None,
             counters: Mutex::default(),
+            fault: Mutex::default(),
             handles: AtomicU64::new(number << HANDLE_BITS),
         }
     }
@@ -167,7 +170,10 @@ impl Gpu {
         // There is no other output for it, and standard output belongs to the program. A closed
         // stream has no reader.
         let _ = io::stderr().write_all(printed.as_bytes());
-        let report = report.map_err(|stop| Error::from(*stop))?;
+        let report = report.map_err(|stop| {
+            lock(&self.fault).get_or_insert_with(|| stop.reason.clone());
+            Error::from(*stop)
+        })?;
         *lock(&self.counters) += report.counters;
         if let Some(launches) = &self.launches {
             lock(launches).push(Launched { kernel: entry.kernel.name().to_owned(), shape: *shape, report });

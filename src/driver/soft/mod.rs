@@ -31,7 +31,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use self::gpu::Gpu;
 use self::schedule::Goal;
 use self::state::{Action, Queued, State, no_such};
-use super::{DeviceInfo, Driver, DriverKind, FunctionHandle, StreamHandle, available_memory};
+use super::{DeviceInfo, Driver, DriverKind, FunctionHandle, ModuleHandle, StreamHandle, available_memory};
 use crate::counters::Counters;
 use crate::error::Result;
 use crate::interp::check::Checks;
@@ -224,6 +224,20 @@ impl Soft {
         let state = self.working()?;
         let entry = state.functions.get(&function.0).ok_or_else(|| no_such("function", function.0))?;
         Ok(entry.kernel.clone())
+    }
+
+    /// Returns the parsed module of a handle.
+    #[doc(hidden)]
+    pub fn module(&self, module: ModuleHandle) -> Result<interp::Module> {
+        let state = self.working()?;
+        let loaded = state.modules.get(&module.0).ok_or_else(|| no_such("module", module.0))?;
+        Ok(loaded.module.clone())
+    }
+
+    /// Returns why a launch stopped on a GPU of the host, after which all of them have failed.
+    #[doc(hidden)]
+    pub fn fault(&self) -> Option<interp::stop::Reason> {
+        self.host.gpus.iter().find_map(|gpu| lock(&gpu.fault).clone())
     }
 
     /// Queues a call of a function of the host, which must not call the driver. `what` describes it

@@ -1,7 +1,8 @@
 //! Copies and fills.
 
 use super::*;
-use crate::api::{Context, is_child};
+use crate::api::Context;
+use crate::child::{in_child, is_child};
 
 #[test]
 fn bytes_go_in_every_direction() {
@@ -229,7 +230,8 @@ fn wrong_ranges_are_refused_by_the_call() {
 
 #[test]
 fn bytes_go_between_gpus() {
-    if !is_child("memory::copies::bytes_go_between_gpus", &[("WARPSTRIDE_RUN_GPUS", "2")]) {
+    if !is_child() {
+        in_child("memory::copies::bytes_go_between_gpus", &[("WARPSTRIDE_RUN_GPUS", "2")]);
         return;
     }
     let context = Context::new();

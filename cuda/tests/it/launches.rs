@@ -1,0 +1,254 @@
+//! Launches, their faults, and occupancy.
+
+use std::ffi::c_void;
+use std::ptr::{null, null_mut};
+
+use crate::api::{Context, kernel, launch};
+use crate::calls::{call, download, ok, upload};
+use crate::child::{in_child, is_child};
+
+const INVALID_VALUE: u32 = 1;
+const INVALID_HANDLE: u32 = 400;
+const TOO_LARGE: u32 = 720;
+const NOT_SUPPORTED: u32 = 801;
+const BAD_CLUSTER: u32 = 912;
+
+/// Kernels that write their thread's number, and that stop in several ways.
+const KERNELS: &str = ".version 7.8\n.target sm_80\n.address_size 64\n\
+    .extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);\n\
+    .global .align 1 .b8 text[2] = {120, 0};\n\
+    .visible .entry number(.param .u64 out, .param .u32 add) { .reg .b32 %r<4>; .reg .b64 %rd<4>; \
+    ld.param.u64 %rd1, [out]; ld.param.u32 %r1, [add]; mov.u32 %r2, %tid.x; add.u32 %r3, %r1, %r2; \
+    mul.wide.u32 %rd2, %r2, 4; add.s64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], %r3; ret; }\n\
+    .visible .entry null() { .reg .b64 %rd<2>; mov.u64 %rd1, 0; st.global.u32 [%rd1], 1; ret; }\n\
+    .visible .entry odd(.param .u64 out) { .reg .b64 %rd<2>; ld.param.u64 %rd1, [out]; st.global.u32 [%rd1+1], 1; ret; }\n\
+    .visible .entry trapped() { trap; ret; }\n\
+    .visible .entry endless() { again: bra again; ret; }\n\
+    .visible .entry asserted() { .reg .b64 %rd<3>; mov.u64 %rd1, text; cvta.global.u64 %rd2, %rd1; \
+    { .param .b64 a; .param .b64 b; .param .b32 c; .param .b64 d; .param .b64 e; st.param.b64 [a], %rd2; \
+    st.param.b64 [b], %rd2; st.param.b32 [c], 1; st.param.b64 [d], %rd2; st.param.b64 [e], 1; \
+    call __assertfail, (a, b, c, d, e); } ret; }\n\
+    .visible .entry bounded() .maxntid 64 { ret; }\n\
+    .visible .entry required() .reqntid 32, 2 { ret; }\n\
+    .visible .entry shared() { .shared .align 4 .b8 tile[32768]; ret; }\0";
+
+/// `CUlaunchConfig`.
+#[repr(C)]
+struct Config {
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_shared: u32,
+    stream: u64,
+    attributes: *const Attribute,
+    count: u32,
+}
+
+/// `CUlaunchAttribute`.
+#[repr(C, align(8))]
+struct Attribute {
+    id: u32,
+    pad: u32,
+    value: [u32; 16],
+}
+
+fn attribute(id: u32, first: [u32; 3]) -> Attribute {
+    let mut value = [0; 16];
+    value[..3].copy_from_slice(&first);
+    Attribute { id, pad: 0, value }
+}
+
+fn config(grid: u32, attributes: &[Attribute]) -> Config {
+    Config {
+        grid: [grid, 1, 1],
+        block: [2, 1, 1],
+        dynamic_shared: 0,
+        stream: 0,
+        attributes: attributes.as_ptr(),
+        count: attributes.len() as u32,
+    }
+}
+
+fn launch_shape(function: u64, grid: [u32; 3], block: [u32; 3], dynamic: u32) -> u32 {
+    let none = null::<c_void>();
+    call!(cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], dynamic, 0_u64, none, none))
+}
+
+#[test]
+fn impossible_launches_are_refused() {
+    let _context = Context::new();
+    let (bounded, required, shared) =
+        (kernel(KERNELS, "bounded\0"), kernel(KERNELS, "required\0"), kernel(KERNELS, "shared\0"));
+    let one = [1; 3];
+    for (function, grid, block, dynamic, expected) in [
+        (bounded, one, [64, 1, 1], 0, 0),
+        (bounded, one, [65, 1, 1], 0, INVALID_VALUE),
+        (bounded, [0, 1, 1], one, 0, INVALID_VALUE),
+        (bounded, [1, 65_536, 1], one, 0, INVALID_VALUE),
+        (bounded, [u32::MAX; 3], one, 0, INVALID_VALUE),
+        (bounded, one, [1, 1, 65], 0, INVALID_VALUE),
+        (bounded, one, [u32::MAX; 3], 0, INVALID_VALUE),
+        (required, one, [32, 2, 1], 0, 0),
+        (required, one, [64, 1, 1], 0, INVALID_VALUE),
+        (shared, one, one, 16 << 10, 0),
+        (shared, one, one, 17 << 10, INVALID_VALUE),
+        (shared, one, one, u32::MAX, INVALID_VALUE),
+        (0, one, one, 0, INVALID_HANDLE),
+        (1, one, one, 0, INVALID_HANDLE),
+        (u64::MAX, one, one, 0, INVALID_HANDLE),
+    ] {
+        assert_eq!(launch_shape(function, grid, block, dynamic), expected, "{grid:?} {block:?} {dynamic}");
+    }
+    ok!(cuFuncSetAttribute(shared, 8, 64 << 10));
+    assert_eq!(launch_shape(shared, one, one, 64 << 10), 0);
+    ok!(cuCtxSynchronize());
+}
+
+#[test]
+fn parameters_come_as_a_list_or_as_a_buffer() {
+    let _context = Context::new();
+    let number = kernel(KERNELS, "number\0");
+    let out = upload(&[0; 2]);
+    assert_eq!(launch(number, 2, 0, &mut [out, 40]), 0);
+    assert_eq!(download(out, 2), [40, 41]);
+    assert_eq!(launch_shape(number, [1; 3], [2, 1, 1], 0), INVALID_VALUE);
+    // A structure in C is longer than its last parameter.
+    let mut buffer = [out, 7];
+    for (bytes, expected) in
+        [(12_usize, 0), (16, 0), (11, INVALID_VALUE), (17, INVALID_VALUE), (usize::MAX, INVALID_VALUE)]
+    {
+        buffer[1] += 1;
+        let bytes = &raw const bytes;
+        let extra: [*const c_void; 5] = [
+            std::ptr::without_provenance(1),
+            buffer.as_ptr().cast(),
+            std::ptr::without_provenance(2),
+            bytes.cast(),
+            null(),
+        ];
+        let (one, zero) = (1_u32, 0_u32);
+        let none = null_mut::<c_void>();
+        let code = call!(cuLaunchKernel(number, one, one, one, 2_u32, one, one, zero, 0_u64, none, extra.as_ptr()));
+        assert_eq!(code, expected);
+        if code == 0 {
+            assert_eq!(download(out, 2), [buffer[1] as i32, buffer[1] as i32 + 1]);
+        }
+    }
+}
+
+#[test]
+fn attributes_of_launches_hold_or_are_refused() {
+    let _context = Context::new();
+    let number = kernel(KERNELS, "number\0");
+    let (out, add) = (upload(&[0; 2]), 3_u32);
+    let params = [(&raw const out).cast::<c_void>(), (&raw const add).cast()];
+    let mut event = 0_u64;
+    ok!(cuEventCreate(&raw mut event, 2_u32));
+    let completes = attribute(12, [event as u32, (event >> 32) as u32, 0]);
+    for (grid, attribute, expected) in [
+        (1, attribute(0, [0; 3]), 0),
+        (1, attribute(2, [1, 0, 0]), 0),
+        (100_000, attribute(2, [1, 0, 0]), TOO_LARGE),
+        (2, attribute(4, [1; 3]), 0),
+        (2, attribute(4, [2, 1, 1]), NOT_SUPPORTED),
+        (3, attribute(4, [2, 1, 1]), BAD_CLUSTER),
+        (3, attribute(4, [0, 1, 1]), BAD_CLUSTER),
+        (1, attribute(6, [1, 0, 0]), 0),
+        (1, completes, 0),
+        (1, attribute(12, [1, 0, 0]), INVALID_HANDLE),
+        (1, attribute(99, [0; 3]), NOT_SUPPORTED),
+    ] {
+        let (id, attributes) = (attribute.id, [attribute]);
+        let config = config(grid, &attributes);
+        let config = &raw const config;
+        let code = call!(cuLaunchKernelEx(config, number, params.as_ptr(), null_mut::<c_void>()));
+        assert_eq!(code, expected, "attribute {id}, grid {grid}");
+    }
+    ok!(cuEventSynchronize(event));
+    assert_eq!(download(out, 2), [3, 4]);
+    let none = null::<Config>();
+    assert_eq!(call!(cuLaunchKernelEx(none, number, params.as_ptr(), null_mut::<c_void>())), INVALID_VALUE);
+}
+
+/// Launches a kernel that stops, in a process of its own, and checks that each later call returns
+/// the code of its fault.
+fn check_fault(test: &str, name: &str, expected: u32) {
+    if !is_child() {
+        in_child(&format!("launches::{test}"), &[]);
+        return;
+    }
+    let _context = Context::new();
+    let (mut out, kernel) = (upload(&[0; 2]), kernel(KERNELS, name));
+    assert_eq!(launch(kernel, 1, 0, &mut [out]), 0);
+    assert_eq!(call!(cuCtxSynchronize()), expected);
+    assert_eq!(call!(cuCtxSynchronize()), expected);
+    assert_eq!(call!(cuMemAlloc_v2(&raw mut out, 4_usize)), expected);
+    assert_eq!(launch(kernel, 1, 0, &mut [out]), expected);
+}
+
+#[test]
+fn an_address_out_of_bounds_fails_the_gpu() {
+    check_fault("an_address_out_of_bounds_fails_the_gpu", "null\0", 700);
+}
+
+#[test]
+fn a_misaligned_address_fails_the_gpu() {
+    check_fault("a_misaligned_address_fails_the_gpu", "odd\0", 716);
+}
+
+#[test]
+fn a_trap_fails_the_gpu() {
+    check_fault("a_trap_fails_the_gpu", "trapped\0", 715);
+}
+
+#[test]
+fn an_endless_loop_fails_the_gpu() {
+    check_fault("an_endless_loop_fails_the_gpu", "endless\0", 702);
+}
+
+#[test]
+fn an_assertion_fails_the_gpu() {
+    check_fault("an_assertion_fails_the_gpu", "asserted\0", 710);
+}
+
+extern "C" fn sixteen_bytes_a_thread(threads: i32) -> usize {
+    16 * threads as usize
+}
+
+/// The model is an H100: 132 multiprocessors of 64 warps, 32 blocks and 228 KiB of shared memory.
+#[test]
+fn occupancy_follows_the_model() {
+    let _context = Context::new();
+    let (number, shared, bounded) =
+        (kernel(KERNELS, "number\0"), kernel(KERNELS, "shared\0"), kernel(KERNELS, "bounded\0"));
+    for (function, block, dynamic, expected) in [
+        (number, 1024, 0, 2),
+        (number, 256, 0, 8),
+        (number, 33, 0, 32),
+        (number, 32, 16 << 10, 13),
+        (number, 1025, 0, 0),
+        (shared, 32, 0, 6),
+        (shared, 32, 300 << 10, 0),
+        (bounded, 65, 0, 0),
+    ] {
+        let mut blocks = -1_i32;
+        ok!(cuOccupancyMaxActiveBlocksPerMultiprocessor(&raw mut blocks, function, block, dynamic as usize));
+        assert_eq!(blocks, expected, "{block} threads, {dynamic} bytes");
+    }
+    let (mut grid, mut block) = (0_i32, 0_i32);
+    let sixteen: extern "C" fn(i32) -> usize = sixteen_bytes_a_thread;
+    ok!(cuOccupancyMaxPotentialBlockSize(&raw mut grid, &raw mut block, number, sixteen, 0_usize, 0));
+    assert_eq!((grid, block), (264, 1024));
+    let mut bytes = 0_usize;
+    ok!(cuOccupancyAvailableDynamicSMemPerBlock(&raw mut bytes, number, 2, 1024));
+    assert_eq!(bytes, 113 << 10);
+    assert_eq!(call!(cuOccupancyAvailableDynamicSMemPerBlock(&raw mut bytes, number, 3, 1024)), INVALID_VALUE);
+    let clusters = [attribute(4, [2, 1, 1])];
+    let config = config(2, &clusters);
+    let (mut active, mut largest, config) = (0_i32, 0_i32, &raw const config);
+    ok!(cuOccupancyMaxActiveClusters(&raw mut active, number, config));
+    ok!(cuOccupancyMaxPotentialClusterSize(&raw mut largest, number, config));
+    assert_eq!((active, largest), (132 * 32 / 2, 8));
+    let mut blocks = 0_i32;
+    let refused = call!(cuOccupancyMaxActiveBlocksPerMultiprocessor(&raw mut blocks, number, 0, 0_usize));
+    assert_eq!(refused, INVALID_VALUE);
+}
