@@ -41,10 +41,10 @@ const OF_OTHERS: [&str; 6] = [
     "TORCHELASTIC_USE_AGENT_STORE",
 ];
 
-/// The failure of a rank, whose status the program ends with.
+/// The failure of a program, whose status the program ends with.
 #[derive(Debug)]
 pub(super) struct Failed {
-    sentence: String,
+    pub(super) sentence: String,
     pub(super) status: u8,
 }
 
@@ -97,7 +97,7 @@ pub(super) fn run(args: &Launch, output: &Output) -> Result<()> {
 }
 
 /// Fails if there is no program of this name.
-fn check_program(program: &OsStr) -> Result<()> {
+pub(super) fn check_program(program: &OsStr) -> Result<()> {
     let shown = program.to_string_lossy();
     if !cfg!(unix) {
         // The system has rules of its own for names.
@@ -212,8 +212,8 @@ impl Job {
     }
 }
 
-/// The end of a process, as the end of a sentence that begins with its rank.
-fn ending(status: ExitStatus) -> String {
+/// The end of a process, as the end of a sentence that begins with its name.
+pub(super) fn ending(status: ExitStatus) -> String {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         let name = signal_hook::low_level::signal_name(signal).map(|name| format!(" ({name})"));
@@ -223,7 +223,7 @@ fn ending(status: ExitStatus) -> String {
 }
 
 /// The status that a shell has for such an end.
-fn exit_status(status: ExitStatus) -> u8 {
+pub(super) fn exit_status(status: ExitStatus) -> u8 {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return u8::try_from(128 + signal).unwrap_or(1);

@@ -6,6 +6,7 @@
 //!                  +-- run-ptx, run-cu, check --> the software GPU --> report --> output
 //!                  +-- transpose, permute: input --> the library --> destination
 //!                  +-- learn: lessons --> check, or cargo --> progress
+//!                  +-- run: a program with the software GPU as its libcuda --> its reports
 //!                  +-- launch: processes --> their lines, and their status
 //! ```
 
@@ -13,6 +14,7 @@ mod alloc;
 mod args;
 mod bench;
 mod check;
+mod ci;
 mod compare;
 mod completions;
 mod cuda_cpp;
@@ -47,6 +49,7 @@ mod refusal;
 mod report;
 mod run;
 mod run_cu;
+mod run_program;
 mod run_ptx;
 mod runs;
 mod signals;
@@ -109,7 +112,7 @@ macro_rules! by_type {
 use by_type;
 
 /// Runs the command that was typed: 0 done, 1 failed, 2 wrong usage. `launch` ends with the status
-/// of the rank that failed.
+/// of the rank that failed, and `run` with that of its program.
 fn main() -> ExitCode {
     if let Some(status) = cuda_cpp::compiled() {
         return status;
@@ -246,6 +249,7 @@ fn run(cli: &Cli, output: &Output) -> Result<()> {
         Command::Transfers(args) => transfers::run(args, backend, output),
         Command::Pipeline(args) => pipeline::run(args, backend, output),
         Command::Check(args) => check::run(args, backend, output),
+        Command::Run(args) => run_program::run(args, backend, output),
         Command::Learn(args) => learn::run(args, backend, output),
         Command::Launch(args) => launch::run(args, output),
         Command::RunPtx(args) => run_ptx::run(args, backend, output),

@@ -112,7 +112,10 @@ pub(crate) fn call(name: &'static str, body: impl FnOnce() -> Outcome) -> CUresu
         }),
     };
     match outcome {
-        Ok(()) => code::SUCCESS,
+        Ok(()) => {
+            report::succeeded(name);
+            code::SUCCESS
+        }
         Err(failure) => {
             report::failed(name, &failure);
             failure.code

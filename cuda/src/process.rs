@@ -130,7 +130,7 @@ impl Process {
             shares_host_addresses: true,
             ..Config::default()
         };
-        report::configure(&mut config);
+        report::configure(&mut config, set(MODEL).map(|_| model))?;
         let gpus = Soft::host(numbers.len(), &config)
             .into_iter()
             .zip(numbers)

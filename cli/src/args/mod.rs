@@ -4,6 +4,7 @@ mod bench;
 mod learn;
 mod order;
 mod pipeline;
+mod run_program;
 mod run_ptx;
 mod tips;
 mod values;
@@ -28,6 +29,7 @@ pub(super) use bench::{
 };
 pub(super) use learn::{Learn, LearnCommand};
 pub(super) use pipeline::Pipeline;
+pub(super) use run_program::RunProgram;
 pub(super) use run_ptx::{Architecture, Argument, By, Dump, Fill, Set, Timed, Value, architecture, three};
 use run_ptx::{dump, extents};
 pub(super) use values::{Part, Random};
@@ -73,7 +75,7 @@ impl Cli {
         let mut words = words.into_iter();
         let program = words.next();
         let typed: Vec<OsString> = words.collect();
-        let words = order::ordered(&command, typed.clone());
+        let words = run_program::with_file_of_json(order::ordered(&command, typed.clone()));
         let cli = Self::try_parse_from(program.into_iter().chain(words));
         let cli = cli.map_err(|refused| tips::with_tip(refused, &typed))?;
         match cli.check() {
@@ -98,7 +100,8 @@ impl Cli {
 pub(super) fn ask_for_json(words: impl Iterator<Item = OsString>) -> bool {
     // Neither option takes a value, so `--json=x` is a usage error; it still asks for JSON.
     let option = |word: &OsString| word.to_string_lossy().split('=').next().map(ToOwned::to_owned);
-    words
+    run_program::with_file_of_json(words.collect())
+        .into_iter()
         .take_while(|word| word != "--")
         .any(|word| matches!(option(&word).as_deref(), Some("--json" | "--report-json")))
 }
@@ -168,6 +171,12 @@ pub(super) enum Command {
     /// Check a kernel's values and memory accesses on the software GPU, as files say; for tests
     /// without a GPU
     Check(Check),
+    /// Run a CUDA program on the software GPU, and show what its kernels did
+    ///
+    /// The program loads the software GPU as its `libcuda.so.1`, and so do the programs that it
+    /// starts. Its output stays as it is; the report goes to standard error. The exit status is the
+    /// program's, or 86 if the program succeeds and there are findings. Linux only.
+    Run(RunProgram),
     /// Learn how GPUs move memory, by lessons that check themselves
     ///
     /// The lessons are in the program, and their files go into a folder of yours. An edited file is
@@ -391,6 +400,12 @@ pub(super) struct Check {
     /// Write the expectations as a report in JUnit's format, which CI systems show
     #[arg(long, value_name = "OUT.xml")]
     pub(super) junit: Option<PathBuf>,
+    /// Write what falls short as a SARIF log, which code hosts and editors show at lines of sources
+    #[arg(long, value_name = "OUT.sarif")]
+    pub(super) sarif: Option<PathBuf>,
+    /// Write the counters under Nsight Compute's names, as its `--csv --page details` does
+    #[arg(long, value_name = "OUT.csv")]
+    pub(super) ncu_csv: Option<PathBuf>,
 }
 
 #[derive(Args)]

@@ -9,6 +9,7 @@ mod modelled;
 mod oracle;
 
 use std::cell::RefCell;
+use std::env;
 use std::path::{Path, PathBuf};
 use std::slice;
 
@@ -71,7 +72,8 @@ impl Checked {
 }
 
 pub(super) fn run(args: &args::Check, backend: Backend, output: &Output) -> Result<()> {
-    let junit = args.junit.as_deref().map(|path| report_to(path, &args.files, output)).transpose()?;
+    let to = |path: &Option<PathBuf>| path.as_deref().map(|path| report_to(path, &args.files, output)).transpose();
+    let (junit, sarif, ncu) = (to(&args.junit)?, to(&args.sarif)?, to(&args.ncu_csv)?);
     let (device, sources) = (device(backend, output)?, Sources::default());
     let progress = output.progress(args.files.len());
     let (mut checked, mut is_run) = (Vec::with_capacity(args.files.len()), true);
@@ -99,6 +101,14 @@ pub(super) fn run(args: &args::Check, backend: Backend, output: &Output) -> Resu
     }
     if let Some(junit) = junit {
         destination::replace(&junit, |file| file.write_all(ci::junit(&args.files, &checked).as_bytes()))?;
+    }
+    if let Some(sarif) = sarif {
+        let log = ci::sarif(&args.files, &checked, &env::current_dir().unwrap_or_default());
+        destination::replace(&sarif, |file| file.write_all(log.as_bytes()))?;
+    }
+    if let Some(table) = ncu {
+        let rows = super::ci::ncu::csv(&ci::counted(&checked))?;
+        destination::replace(&table, |file| file.write_all(&rows))?;
     }
     if let [_] = *checked {
         return checked.pop().and_then(|checked| checked.wrong).map_or(Ok(()), Err);

@@ -341,6 +341,38 @@ fn ci_systems_get_annotations_and_a_report() {
 }
 
 #[test]
+fn other_tools_get_findings_as_sarif_and_counters_as_a_table() {
+    let folder = Folder::with("k.ptx", PTX);
+    let head = "kernel = \"k.ptx\"\nentry = \"apart\"\ngrid = [1]\nblock = [32]\nargs = [\"u32[64]=iota\"]\n";
+    folder.write("wrong.toml", format!("{head}checks = \"racecheck\"\nexpect = [\n\"load.sectors == 2\"]"));
+    let run = folder.run("check wrong.toml none.toml --sarif out.sarif --ncu-csv out.csv");
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let log: Value = serde_json::from_slice(&fs::read(folder.path("out.sarif")).expect("the log")).expect("JSON");
+    let results = log["runs"][0]["results"].as_array().expect("a list");
+    let members = |result: &Value| {
+        let place = &result["locations"][0]["physicalLocation"];
+        json!([result["ruleId"], place["artifactLocation"]["uri"], place["region"]["startLine"]])
+    };
+    let found: Vec<Value> = results.iter().map(members).collect();
+    let wanted = [
+        json!(["racecheck/global", "wrong.toml", null]),
+        json!(["access/sectors", "wrong.toml", 8]),
+        json!(["launch/stopped", "none.toml", null]),
+    ];
+    assert_eq!(found, wanted);
+    let rules = log["runs"][0]["tool"]["driver"]["rules"].as_array().expect("a list");
+    for result in results {
+        let index = result["ruleIndex"].as_u64().expect("a number") as usize;
+        assert_eq!(rules[index]["id"], result["ruleId"]);
+        assert!(result["message"]["text"].is_string() && result["partialFingerprints"].is_object(), "{result}");
+    }
+    let table = fs::read_to_string(folder.path("out.csv")).expect("the table");
+    let metric = "\"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum\",\"sector\",\"8\"";
+    assert!(table.starts_with("\"ID\",\"Process ID\"") && table.contains(metric), "{table}");
+    folder.run("check wrong.toml --sarif wrong.toml").failed(&["input and output are the same file"]);
+}
+
+#[test]
 fn what_is_wrong_in_a_file_is_named_with_its_line_and_key() {
     let folder = Folder::with("k.ptx", PTX);
     let refused = |lines: &str, parts: &[&str]| folder.check("iota", lines).failed(parts);

@@ -40,6 +40,8 @@ mod pipeline;
 mod ptx_forms;
 mod readme;
 mod run_cu;
+#[cfg(target_os = "linux")]
+mod run_program;
 mod run_ptx;
 mod run_ptx_lines;
 mod run_ptx_time;

@@ -49,6 +49,7 @@ mod faults;
 mod finding;
 mod initcheck;
 mod racecheck;
+mod rule;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
