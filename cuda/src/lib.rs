@@ -6,8 +6,8 @@
 //!                     +-- code: results as numbers                  +-- report: what ran, for `warpstride run`
 //! ```
 //!
-//! Each module has the functions of one family of the API: [`device`], [`context`], [`memory`], [`stream`], [`module`] and
-//! [`launch`]. [`names`] has the rest: functions that are found by name, and those that this library does not support.
+//! Each module has the functions of one family of the API: [`device`], [`context`], [`memory`], [`stream`], [`graph`], [`module`]
+//! and [`launch`]. [`names`] has the rest: functions that are found by name, and those that this library does not support.
 //!
 //! A caller is not trusted: a handle is a number that is looked up, never a pointer that is followed, and a panic is a result
 //! code. Only what CUDA itself cannot check is trusted: that a pointer to a result or to an operand is null or valid.
@@ -17,6 +17,7 @@ mod code;
 mod context;
 mod device;
 mod export;
+mod graph;
 mod handles;
 mod launch;
 mod memory;

@@ -8,6 +8,7 @@ use warpstride::roofline::model::DeviceModel;
 
 use crate::code::{Failure, Outcome, code};
 use crate::context::{Context, Primary};
+use crate::graph::Graphs;
 use crate::handles::Handles;
 use crate::memory::Memory;
 use crate::module::{Function, Image, Loader};
@@ -35,6 +36,7 @@ pub(crate) struct Process {
     pub(crate) functions: Handles<Function>,
     pub(crate) loader: Loader,
     pub(crate) memory: Memory,
+    pub(crate) graphs: Graphs,
 }
 
 /// One software GPU.
@@ -145,6 +147,7 @@ impl Process {
             functions: Handles::new("function"),
             loader: Loader::default(),
             memory: Memory::default(),
+            graphs: Graphs::new(),
         })
     }
 

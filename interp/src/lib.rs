@@ -72,7 +72,7 @@
 //! | global memory and all variables of modules | the size given to [`Memory::new`]; for `Backend::Soft` 8 GiB, or half of the host's available memory if that is less | |
 //! | the work of a launch | 1,073,741,824 units | [`DEFAULT_WORK`], [`Config::work_limit`] |
 //! | blocks that have ended before an earlier one | 65,536 | |
-//! | blocks that have begun and wait for others | 512 on each host thread; 768 MiB of registers, local and shared memory in all | |
+//! | blocks that have begun and wait for others | 8,192 on each host thread; 768 MiB of registers, local and shared memory in all | |
 //! | text that a launch prints | 1 MiB; 4,096 bytes of each string; widths and precisions of 512 | |
 //! | findings of a launch | 100 in full; 4,194,304 more are counted | [`check::MAX_FINDINGS`] |
 //! | blocks of a launch under racecheck | 134,217,727 | |

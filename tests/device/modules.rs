@@ -96,9 +96,9 @@ fn blocks_that_wait_for_each_other_all_fit_at_once(setup: &Setup) {
         refusal(launch(blocks)).of(ErrorKind::InvalidArgument).says("Target::of");
     }
     // A multiprocessor runs more blocks of one thread than this.
-    let most = if setup.is_soft() { 512 } else { 8 * setup.driver.info().multiprocessors };
+    let most = if setup.is_soft() { 8192 } else { 8 * setup.driver.info().multiprocessors };
     if setup.is_soft() {
-        refusal(launch(most + 1)).says("at most 512");
+        refusal(launch(most + 1)).says("at most 8192");
     }
     launch(most).unwrap();
     assert_eq!(program.download(&word, &stream).unwrap(), bytes_of([most]));

@@ -5,8 +5,9 @@ mod fault;
 mod occupancy;
 
 use std::ffi::c_uint;
+use std::sync::Arc;
 
-use warpstride::driver::{Modules as _, Streams as _};
+use warpstride::driver::{Modules as _, StreamHandle, Streams as _};
 use warpstride::interp::MAX_BEGUN;
 use warpstride::interp::launch_shape::LaunchShape;
 
@@ -15,8 +16,9 @@ pub(crate) use fault::fault;
 use crate::arguments::{Handle, In, Opaque};
 use crate::code::{Failure, Outcome, code};
 use crate::export::export;
+use crate::graph::Work;
 use crate::module::{Function, function_in};
-use crate::process::process;
+use crate::process::{Gpu, process};
 use crate::stream::{Stream, stream};
 use config::{Config, Extras};
 
@@ -28,6 +30,51 @@ const BUFFER_SIZE: u64 = 2;
 const MOST_EXTRAS: usize = 64;
 /// The bytes to whose multiple a structure of parameters may be longer than what the kernel takes.
 const STRUCTURE: usize = 16;
+
+/// A launch, which can be queued many times.
+pub(crate) struct Launch {
+    /// The handle of the kernel, as the program gave it.
+    pub(crate) handle: Handle<Function>,
+    pub(crate) function: Arc<Function>,
+    pub(crate) shape: LaunchShape,
+    pub(crate) is_cooperative: bool,
+    params: Box<[u8]>,
+    /// The address of each parameter within `params`, for programs that ask for them.
+    addresses: Box<[Opaque]>,
+}
+
+impl Launch {
+    /// Makes the work that a launch is.
+    pub(crate) fn work(
+        handle: Handle<Function>,
+        function: Arc<Function>,
+        shape: LaunchShape,
+        params: Vec<u8>,
+        is_cooperative: bool,
+    ) -> Work {
+        let mut params = params.into_boxed_slice();
+        let first = params.as_mut_ptr();
+        let address = |param: &warpstride::interp::Param| Opaque(first.wrapping_add(param.offset));
+        let addresses = function.kernel.params().iter().map(address).collect();
+        Work::Kernel(Arc::new(Self { handle, function, shape, is_cooperative, params, addresses }))
+    }
+
+    /// Returns the list of the addresses of the parameters, which lasts as long as the launch.
+    pub(crate) fn addresses(&self) -> Opaque {
+        Opaque(self.addresses.as_ptr().cast_mut().cast())
+    }
+
+    pub(crate) fn queue(&self, gpu: &Gpu, soft: StreamHandle) -> warpstride::Result<()> {
+        let function = self.function.soft;
+        if self.is_cooperative {
+            // SAFETY: the software GPU checks the handles and the addresses.
+            unsafe { gpu.soft.launch_cooperative(function, &self.shape, &self.params, soft) }
+        } else {
+            // SAFETY: as above.
+            unsafe { gpu.soft.launch(function, &self.shape, &self.params, soft) }
+        }
+    }
+}
 
 /// Collects the bytes of a launch's parameters, from a list of addresses or a buffer.
 pub(crate) fn parameters(function: &Function, each: In<Opaque>, extra: In<Opaque>) -> Outcome<Vec<u8>> {
@@ -133,19 +180,10 @@ fn launch(
     }
     let params = parameters(&function, each, extra)?;
     let events = extras.events.iter().map(|&event| process()?.events.get(event)).collect::<Outcome<Vec<_>>>()?;
-    stream.queue(|gpu, soft| {
-        if extras.is_cooperative {
-            // SAFETY: both are live, since the tables have them; the software GPU checks the
-            // addresses.
-            unsafe { gpu.soft.launch_cooperative(function.soft, &shape, &params, soft) }
-        } else {
-            // SAFETY: as above.
-            unsafe { gpu.soft.launch(function.soft, &shape, &params, soft) }
-        }
-    })?;
+    stream.queue_work(Launch::work(of, function, shape, params, extras.is_cooperative))?;
     for event in events {
-        stream.queue(|gpu, soft| {
-            // SAFETY: both are live, since the tables have them.
+        stream.queue(move |gpu, soft| {
+            // SAFETY: the software GPU refuses handles that are not live.
             unsafe { gpu.soft.event_record(event.soft, soft) }
         })?;
     }

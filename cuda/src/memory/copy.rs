@@ -13,7 +13,7 @@ use crate::code::{Failure, Outcome, code};
 use crate::context::{Context, current};
 use crate::export::export;
 use crate::process::process;
-use crate::stream::{Stream, stream};
+use crate::stream::{Stream, check_safe, stream};
 
 /// The sides that a function takes at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,7 +167,13 @@ pub(super) fn copy(dst: Operand, src: Operand, extent: Extent, on: &Arc<Stream>,
     let (to, from) = (home(&dst, extent)?, home(&src, extent)?);
     let is_host = |home| matches!(home, Home::Pageable | Home::PageLocked);
     let is_synchronous = timing == Timing::Synchronous;
+    if is_synchronous {
+        check_safe("a copy that waits")?;
+    }
+    let is_captured = on.is_captured()?;
     let waits = match timing {
+        // A graph's copies read and write memory at each launch.
+        _ if is_captured && !is_synchronous => false,
         Timing::Synchronous => {
             let is_late = |home| matches!(home, Home::Device(_, false));
             !(is_late(to) && is_late(from))
@@ -176,6 +182,7 @@ pub(super) fn copy(dst: Operand, src: Operand, extent: Extent, on: &Arc<Stream>,
     };
     let stages = match timing {
         Timing::Synchronous | Timing::ReadInOrder => false,
+        _ if is_captured => false,
         Timing::Asynchronous => from == Home::Pageable,
         Timing::ReadAtOnce => is_host(from),
     };
@@ -193,7 +200,11 @@ pub(super) fn copy(dst: Operand, src: Operand, extent: Extent, on: &Arc<Stream>,
         (false, true) => "copying from a device to the host",
         (false, false) => "copying within devices",
     };
-    on.queue(|gpu, soft| gpu.soft.call_host(soft, what, Box::new(move || job.run())))?;
+    let job = Arc::new(job);
+    on.queue(move |gpu, soft| {
+        let job = Arc::clone(&job);
+        gpu.soft.call_host(soft, what, Box::new(move || job.run()))
+    })?;
     process.memory.traffic.add(to, from, bytes as u64, waits && !is_synchronous);
     if waits { on.wait() } else { Ok(()) }
 }

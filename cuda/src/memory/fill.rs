@@ -1,10 +1,13 @@
 //! Fills with a value of 1, 2 or 4 bytes.
 
+use std::sync::Arc;
+
 use super::side::{CHUNK, Side};
 use super::table::Home;
 use crate::arguments::Handle;
 use crate::code::{Failure, Outcome};
 use crate::export::export;
+use crate::graph::Kind;
 use crate::process::process;
 use crate::stream::{Stream, stream};
 
@@ -86,8 +89,11 @@ fn fill(address: u64, rows: Outcome<Rows>, pattern: Pattern, on: Handle<Stream>,
     }
     let side = Side::new(process, home, address)?;
     let repeated = pattern.repeated(span);
-    let run = move || rows.fill(&side, &repeated);
-    stream.queue(|gpu, soft| gpu.soft.call_host(soft, "filling memory", Box::new(run)))?;
+    let run = Arc::new(move || rows.fill(&side, &repeated));
+    stream.queue_as(Kind::Fill, move |gpu, soft| {
+        let run = Arc::clone(&run);
+        gpu.soft.call_host(soft, "filling memory", Box::new(move || run()))
+    })?;
     let waits = is_synchronous && matches!(home, Home::PageLocked | Home::Device(_, true));
     if waits { stream.wait() } else { Ok(()) }
 }

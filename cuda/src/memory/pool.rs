@@ -11,6 +11,7 @@ use super::table::{Allocation, Kind, not_an_allocation};
 use crate::arguments::{Handle, In, Opaque, Out};
 use crate::code::{Failure, Outcome};
 use crate::export::export;
+use crate::graph::{Allocated, Work};
 use crate::handles::Handles;
 use crate::process::{Process, process};
 use crate::stream::{Stream, stream};
@@ -142,7 +143,16 @@ fn allocate(address: Out<u64>, bytes: usize, pool: Option<Handle<Pool>>, on: Han
         return Err(Failure::value("a pool allocates on streams of its own device"));
     }
     let context = process.contexts.get(stream.context)?;
-    let base = stream.queue(|gpu, soft| {
+    let mut of_graph = None;
+    let is_captured = stream.record(|| {
+        let memory = Arc::new(Allocated::new(stream.device, bytes)?);
+        of_graph = Some(memory.address());
+        Ok(Work::Alloc(memory))
+    })?;
+    if is_captured {
+        return address.set(of_graph.unwrap_or_default());
+    }
+    let base = stream.queue_now("an allocation", |gpu, soft| {
         // SAFETY: the stream is live, and the software GPU refuses one that is being captured.
         unsafe { gpu.soft.pool_alloc(bytes as u64, soft) }
     })?;
@@ -214,11 +224,14 @@ export! {
     /// Frees memory of a pool in the order of a stream.
     fn cuMemFreeAsync, per_thread cuMemFreeAsync_ptsz (address: u64, on: Handle<Stream>) {
         let (process, stream) = (process()?, stream(on)?);
+        if stream.record(|| Ok(Work::Free(address)))? {
+            return Ok(());
+        }
         let is_meant = |found: &Allocation| found.kind == Kind::Pool && found.device == stream.device;
         let taken = process.memory.lock().take(address, is_meant);
         let allocation = taken.ok_or_else(|| not_an_allocation(address))?;
         forget(process, &allocation);
-        stream.queue(|gpu, soft| {
+        stream.queue_now("a free", |gpu, soft| {
             // SAFETY: the allocation was taken out of the table, so it is freed once; the program orders its use.
             unsafe { gpu.soft.pool_free(address, soft) }
         })

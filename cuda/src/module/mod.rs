@@ -108,9 +108,27 @@ fn load(context: &Context, ptx: &str) -> Outcome<Handle<Image>> {
     check_target(ptx, gpu)?;
     let soft = gpu.soft.module_load(ptx)?;
     let parsed = gpu.soft.module(soft)?;
+    if let Err(failure) = check_kernels(&parsed) {
+        // SAFETY: no code but this knows the module.
+        unsafe { gpu.soft.module_unload(soft) }?;
+        return Err(failure);
+    }
     let (owner, device) = (context.handle, context.device);
     let functions = Mutex::default();
     Ok(process.modules.add_with(|handle| Image { handle, context: owner, device, soft, parsed, functions }))
+}
+
+/// Refuses a module of which no kernel can run, as a driver refuses PTX that it cannot compile. One
+/// that has such kernels among others is loaded, and their launches are refused.
+fn check_kernels(module: &Module) -> Outcome {
+    let mut first = None;
+    for kernel in module.kernels() {
+        match kernel.supported() {
+            Ok(()) => return Ok(()),
+            Err(error) => _ = first.get_or_insert(error),
+        }
+    }
+    first.map_or(Ok(()), |error| Err(warpstride::Error::from(error).into()))
 }
 
 /// Loads an image in memory into the current context.

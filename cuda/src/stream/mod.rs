@@ -1,20 +1,29 @@
 //! Streams and events, and the order of the default streams.
 
+mod attributes;
+mod capture;
+mod capture_calls;
 mod event;
+mod host;
 mod order;
+mod values;
 
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 
 use warpstride::driver::{StreamHandle, Streams as _};
 
+pub(crate) use capture::check_safe;
 pub(crate) use event::Event;
+pub(crate) use host::{call as host_call, given};
 pub(crate) use order::Streams;
+pub(crate) use values::{Operation, OperationParams, operations};
 
 use crate::arguments::{Handle, Out};
 use crate::code::{Failure, Outcome, code};
 use crate::context::{Context, current};
 use crate::export::{export, is_per_thread};
+use crate::graph::{Kind, Work};
 use crate::process::{Gpu, Process, process};
 
 /// The greatest priority of a stream on an H100; greater ones are lower numbers.
@@ -29,13 +38,12 @@ const NON_BLOCKING: c_uint = 1;
 
 /// A stream.
 pub(crate) struct Stream {
-    /// Its own handle; null for a default stream.
-    pub(crate) handle: Handle<Stream>,
     pub(crate) context: Handle<Context>,
     pub(crate) device: c_int,
     pub(crate) soft: StreamHandle,
     pub(crate) flags: c_uint,
     pub(crate) priority: c_int,
+    is_legacy: bool,
     /// Its place in the order of the default streams.
     turn: order::Turn,
 }
@@ -55,28 +63,104 @@ impl Stream {
         process()?.gpu(self.device)
     }
 
-    /// Queues work by `queue`, after all that it has to wait for. All work of streams comes through here.
-    pub(crate) fn queue<T>(&self, queue: impl FnOnce(&Gpu, StreamHandle) -> warpstride::Result<T>) -> Outcome<T> {
+    /// Queues work by `work`, after all that it has to wait for, or records it where the stream is
+    /// captured: each launch of the graph then calls `work`, on a stream of the graph. All work of
+    /// streams comes through here, or one of the following.
+    pub(crate) fn queue(
+        &self,
+        work: impl Fn(&Gpu, StreamHandle) -> warpstride::Result<()> + Send + Sync + 'static,
+    ) -> Outcome {
+        self.queue_as(Kind::Copy, work)
+    }
+
+    /// Queues work like [`Stream::queue`], with the kind of its node in a graph.
+    pub(crate) fn queue_as(
+        &self,
+        kind: Kind,
+        work: impl Fn(&Gpu, StreamHandle) -> warpstride::Result<()> + Send + Sync + 'static,
+    ) -> Outcome {
+        if capture::admit(self)? {
+            return capture::record(self, Work::Recorded { kind, device: self.device, queue: Arc::new(work) });
+        }
+        self.now(work)
+    }
+
+    /// Queues work like [`Stream::queue`], as a node that programs can ask for its operands.
+    pub(crate) fn queue_work(&self, work: Work) -> Outcome {
+        if capture::admit(self)? {
+            return capture::record(self, work);
+        }
+        self.now(|gpu, soft| work.queue(gpu, soft))
+    }
+
+    /// Queues work that cannot be recorded. A capture of the stream is broken by it; `what`
+    /// describes the call.
+    pub(crate) fn queue_now<T>(
+        &self,
+        what: &str,
+        work: impl FnOnce(&Gpu, StreamHandle) -> warpstride::Result<T>,
+    ) -> Outcome<T> {
+        capture::refuse(self, what)?;
+        self.now(work)
+    }
+
+    /// Queues work on a stream that is not captured.
+    fn now<T, E>(&self, work: impl FnOnce(&Gpu, StreamHandle) -> Result<T, E>) -> Outcome<T>
+    where
+        Failure: From<E>,
+    {
         let gpu = self.gpu()?;
         self.take_turn(gpu)?;
-        Ok(queue(gpu, self.soft)?)
+        let result = work(gpu, self.soft)?;
+        self.end_turn()?;
+        Ok(result)
+    }
+
+    /// Queues the launch of a graph on a stream that is not captured.
+    pub(crate) fn launch(&self, work: impl FnOnce(&Gpu, StreamHandle) -> Outcome) -> Outcome {
+        self.now(work)
+    }
+
+    /// Returns whether work on the stream is recorded.
+    pub(crate) fn is_captured(&self) -> Outcome<bool> {
+        capture::admit(self)
+    }
+
+    /// Adds the work to the capture of the stream, if there is one, and returns whether there is
+    /// one.
+    pub(crate) fn record(&self, work: impl FnOnce() -> Outcome<Work>) -> Outcome<bool> {
+        let is_captured = capture::admit(self)?;
+        if is_captured {
+            capture::record(self, work()?)?;
+        }
+        Ok(is_captured)
     }
 
     /// Waits for all work of the stream, as the host sees it.
     pub(crate) fn wait(&self) -> Outcome {
+        capture::refuse(self, "waiting for a stream")?;
+        self.wait_now()
+    }
+
+    fn wait_now(&self) -> Outcome {
         let gpu = self.gpu()?;
         self.take_turn(gpu)?;
-        // SAFETY: the stream is live as long as this object, which its table or its context keeps.
+        // SAFETY: the software GPU refuses a stream that is not live.
         Ok(unsafe { gpu.soft.stream_synchronize(self.soft) }?)
     }
 }
 
 /// Waits for all work of a context.
 pub(crate) fn wait_for_context(context: &Context) -> Outcome {
+    capture::refuse_in(context, "waiting for a context")?;
     for stream in all_of(process()?, context) {
-        stream.wait()?;
+        match stream.wait_now() {
+            // Another thread has destroyed it meanwhile, and its work is waited for below.
+            Err(failure) if failure.code == code::INVALID_HANDLE => {}
+            waited => waited?,
+        }
     }
-    Ok(())
+    context.streams.wait_for_ended(context.gpu()?)
 }
 
 /// Returns all streams of a context, the default ones first.
@@ -91,14 +175,22 @@ pub(crate) fn end_of(process: &Process, context: &Context) {
     for stream in context.streams.defaults().into_iter().chain(ended) {
         end(process, &stream);
     }
+    if let Ok(gpu) = process.gpu(context.device) {
+        context.streams.end(gpu);
+    }
     for event in process.events.remove_where(|event| event.context == context.handle) {
         event.end(process);
     }
 }
 
 fn end(process: &Process, stream: &Stream) {
+    capture::end_of(stream);
+    attributes::end_of(stream);
     if let Ok(gpu) = process.gpu(stream.device) {
-        // SAFETY: the stream was taken out of its table, so nobody uses it from now on. Its work still runs.
+        // A failed device has no work to wait for.
+        let _ = stream.leave(gpu);
+        // SAFETY: the stream was taken out of its table, so no code uses it from now on. Its work
+        // still runs.
         let _ = unsafe { gpu.soft.stream_destroy(stream.soft) };
     }
 }
@@ -113,7 +205,8 @@ fn create(out: Out<Handle<Stream>>, flags: c_uint, priority: c_int) -> Outcome {
     let (owner, device) = (context.handle, context.device);
     let priority = priority.clamp(GREATEST_PRIORITY, 0);
     let turn = order::Turn::default();
-    out.set(process.streams.add_with(|handle| Stream { handle, context: owner, device, soft, flags, priority, turn }))
+    let is_legacy = false;
+    out.set(process.streams.add(Stream { context: owner, device, soft, flags, priority, is_legacy, turn }))
 }
 
 export! {
@@ -143,31 +236,17 @@ export! {
         stream(handle)?.wait()
     }
 
-    /// Returns whether all work of a stream has run, as `NOT_READY` if not.
+    /// Returns whether all work of a stream has run, as `NOT_READY` if not. Each poll runs one
+    /// piece of work.
     fn cuStreamQuery, per_thread cuStreamQuery_ptsz (handle: Handle<Stream>) {
         let stream = stream(handle)?;
+        capture::refuse(&stream, "polling a stream")?;
         let gpu = stream.gpu()?;
-        let event = gpu.soft.event_create_untimed()?;
-        let recorded = stream.queue(|gpu, soft| {
-            // SAFETY: the event was just made, and the stream is live.
-            unsafe { gpu.soft.event_record(event, soft) }
-        });
-        // SAFETY: the event is live.
-        let passed = recorded.and_then(|()| Ok(unsafe { gpu.soft.event_query(event) }?));
-        // SAFETY: nobody else knows the event.
-        let _ = unsafe { gpu.soft.event_destroy(event) };
-        if passed? { Ok(()) } else { Err(Failure::new(code::NOT_READY, "the stream has work that has not run")) }
-    }
-
-    /// Makes a stream wait for the latest record of an event.
-    fn cuStreamWaitEvent, per_thread cuStreamWaitEvent_ptsz (
-        handle: Handle<Stream>, event: Handle<Event>, _flags: c_uint,
-    ) {
-        let event = process()?.events.get(event)?;
-        stream(handle)?.queue(|gpu, soft| {
-            // SAFETY: both are live, since the tables have them.
-            unsafe { gpu.soft.event_wait(event.soft, soft) }
-        })
+        stream.take_turn(gpu)?;
+        if gpu.soft.poll_stream(stream.soft)? {
+            return Ok(());
+        }
+        Err(Failure::new(code::NOT_READY, "the stream has work that has not run"))
     }
 
     /// Returns the flags of a stream.
@@ -187,6 +266,14 @@ export! {
 
     /// Returns the context of a stream.
     fn cuStreamGetCtx, per_thread cuStreamGetCtx_ptsz (handle: Handle<Stream>, context: Out<Handle<Context>>) {
+        context.set(stream(handle)?.context)
+    }
+
+    /// Returns the context of a stream; the software GPU has no green contexts.
+    fn cuStreamGetCtx_v2, per_thread cuStreamGetCtx_v2_ptsz (
+        handle: Handle<Stream>, context: Out<Handle<Context>>, green: Out<u64>,
+    ) {
+        green.set_if_wanted(0);
         context.set(stream(handle)?.context)
     }
 

@@ -4,9 +4,11 @@ mod api;
 mod calls;
 mod child;
 mod device;
+mod graphs;
 mod launches;
 #[path = "../../../tests/long.rs"]
 mod long;
 mod memory;
 mod modules;
 mod names;
+mod streams;

@@ -96,6 +96,7 @@ impl Gpu {
             &Action::Fill { dst, value, bytes } => self.memory.fill(dst, value, bytes)?,
             Action::Launch { entry, shape, params } => self.run_kernel(entry, shape, params)?,
             Action::Call { call, .. } => call()?,
+            Action::Until(_) => {}
         }
         Ok(())
     }

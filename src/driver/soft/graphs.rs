@@ -4,7 +4,7 @@ use std::mem::discriminant;
 use std::sync::Arc;
 
 use super::Soft;
-use super::state::{Action, Capture, Exec, HostBox, HostPointer, Nodes, Queued, State, no_such};
+use super::state::{Action, Capture, Exec, HostBox, HostPointer, Nodes, State, no_such};
 use crate::driver::{GraphExecHandle, GraphHandle, Graphs, StreamHandle};
 use crate::error::{Result, counted, refuse};
 
@@ -15,9 +15,8 @@ impl Action {
             Self::Upload { src: HostPointer(host), bytes, .. }
             | Self::Download { dst: HostPointer(host), bytes, .. } => Some((host.addr(), *bytes)),
             Self::CopyBox(HostBox(copy)) => copy.host().map(|(host, side)| (host.addr(), copy.span(side))),
-            Self::Copy { .. } | Self::Fill { .. } | Self::Launch { .. } | Self::PoolFree { .. } | Self::Call { .. } => {
-                None
-            }
+            Self::Copy { .. } | Self::Fill { .. } | Self::Launch { .. } | Self::PoolFree { .. } => None,
+            Self::Call { .. } | Self::Until(_) => None,
         }
     }
 }
@@ -29,7 +28,7 @@ impl State {
             self.check_locks(address, bytes)?;
         }
         if !self.captures.contains_key(&stream.0) {
-            self.schedule.push(stream.0, Queued { stream, action: Arc::new(action) });
+            self.push(stream, Arc::new(action));
             return Ok(());
         }
         // CUDA's driver would take such a copy, and stage it at a time that it does not document.
@@ -172,7 +171,7 @@ unsafe impl Graphs for Soft {
             state.schedule.wait(stream.0, &last);
         }
         for action in nodes.iter() {
-            state.schedule.push(stream.0, Queued { stream, action: Arc::clone(action) });
+            state.push(stream, Arc::clone(action));
         }
         let end = state.schedule.record(stream.0);
         state.exec(exec)?.last = end;

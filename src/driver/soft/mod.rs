@@ -12,6 +12,7 @@
 
 mod gpu;
 mod graphs;
+mod locked;
 mod memory;
 mod modules;
 mod peers;
@@ -23,13 +24,18 @@ mod pool;
 mod schedule;
 mod state;
 mod streams;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
 
 use self::gpu::Gpu;
-use self::schedule::Goal;
+use self::locked::Locked;
+use self::schedule::{Condition, Goal, Next};
 use self::state::{Action, Queued, State, no_such};
 use super::{DeviceInfo, Driver, DriverKind, FunctionHandle, ModuleHandle, StreamHandle, available_memory};
 use crate::counters::Counters;
@@ -144,8 +150,10 @@ struct Host {
     gpus: Vec<Gpu>,
     /// See [`Config::island`].
     island: usize,
-    // Locked while work runs; `pool::install` says why that is safe.
+    // Locked while work of the GPUs runs; `pool::install` says why that is safe.
     state: Mutex<State>,
+    /// Wakes threads that wait for a call of the host to come back.
+    returned: Condvar,
 }
 
 impl Soft {
@@ -189,7 +197,7 @@ impl Soft {
         let gpu =
             |(ordinal, memory)| Gpu::new(numbers + u64::from(ordinal), device_info(&config, ordinal), memory, &config);
         let gpus = (0..).zip(std::iter::once(first).chain(others).take(count)).map(gpu).collect();
-        let host = Arc::new(Host { gpus, island: config.island.max(1), state: Mutex::new(State::new(config.seed)) });
+        let host = Arc::new(Host::new(gpus, config.island.max(1), config.seed));
         (0..count).map(|number| Self { host: Arc::clone(&host), number }).collect()
     }
 
@@ -205,7 +213,7 @@ impl Soft {
     }
 
     fn alone(seed: u64, gpu: Gpu) -> Self {
-        Self { host: Arc::new(Host { gpus: vec![gpu], island: 1, state: Mutex::new(State::new(seed)) }), number: 0 }
+        Self { host: Arc::new(Host::new(vec![gpu], 1, seed)), number: 0 }
     }
 
     fn gpu(&self) -> &Gpu {
@@ -240,11 +248,37 @@ impl Soft {
         self.host.gpus.iter().find_map(|gpu| lock(&gpu.fault).clone())
     }
 
-    /// Queues a call of a function of the host, which must not call the driver. `what` describes it
-    /// for errors: "calling a host function". A graph calls it at each launch.
+    /// Queues a call of a function of the host. `what` describes it for errors: "calling a host
+    /// function". A graph calls it at each launch. Other threads may use the driver while it runs,
+    /// and work of other streams may run. The function itself must not wait for work of the driver,
+    /// since work of its own stream, and a wait for all work, wait for its return.
     #[doc(hidden)]
     pub fn call_host(&self, stream: StreamHandle, what: &'static str, call: HostCall) -> Result<()> {
         self.streaming(stream)?.queue(stream, Action::Call { what, call })
+    }
+
+    /// Holds work that is queued on a stream from now on back until `holds` returns true. It must
+    /// not call the driver, except to read memory, and must not block. A wait that needs the work
+    /// polls it, and lets other work run meanwhile.
+    #[doc(hidden)]
+    pub fn wait_until(&self, stream: StreamHandle, holds: impl Fn() -> bool + Send + Sync + 'static) -> Result<()> {
+        self.streaming(stream)?.queue(stream, Action::Until(Condition(Arc::new(holds))))
+    }
+
+    /// Returns whether all work of a stream has run. This runs no work.
+    #[doc(hidden)]
+    pub fn is_idle(&self, stream: StreamHandle) -> Result<bool> {
+        Ok(self.streaming(stream)?.schedule.is_idle(stream.0))
+    }
+
+    /// Returns whether all work of a stream has run. Each poll that returns false has run one piece
+    /// of work, if one could run.
+    #[doc(hidden)]
+    pub fn poll_stream(&self, stream: StreamHandle) -> Result<bool> {
+        let mut state = self.streaming(stream)?;
+        state.not_captured(stream, "polling")?;
+        let goal = state.schedule.everything_on(stream.0);
+        Ok(self.step(&mut state, &goal)? == Progress::Reached)
     }
 
     /// Takes the launches that have run since the last time, of a device that counts only.
@@ -270,21 +304,21 @@ impl Soft {
         lock(&self.gpu().findings)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> Locked<'_> {
         // A panic while work runs is a bug of the interpreter. It leaves the state consistent, if
         // incomplete.
-        lock(&self.host.state)
+        Locked::new(&self.host.state)
     }
 
     /// Returns the state, unless the device has failed.
-    fn working(&self) -> Result<MutexGuard<'_, State>> {
+    fn working(&self) -> Result<Locked<'_>> {
         let state = self.lock();
         state.check()?;
         Ok(state)
     }
 
     /// Returns the state if the device works and `stream` is live.
-    fn streaming(&self, stream: StreamHandle) -> Result<MutexGuard<'_, State>> {
+    fn streaming(&self, stream: StreamHandle) -> Result<Locked<'_>> {
         let state = self.working()?;
         let is_live = self.gpu().gave(stream.0) && state.schedule.is_live(stream.0);
         if is_live { Ok(state) } else { Err(no_such("stream", stream.0)) }
@@ -304,7 +338,7 @@ impl Soft {
     /// Runs all queued work of this GPU, and the work that it waits for. This comes before memory
     /// is freed, because work does not say which memory it uses. A failed device has no queued
     /// work.
-    fn drain(&self, state: &mut State) -> Result<()> {
+    fn drain(&self, state: &mut Locked<'_>) -> Result<()> {
         state.check()?;
         let goal = state.schedule.everything_where(|stream| self.gpu().gave(stream));
         self.reach(state, &goal)
@@ -312,21 +346,76 @@ impl Soft {
 
     /// Runs all queued work of the host's GPUs, before memory of the host is freed, which copies of
     /// any of them may use.
-    fn drain_host(&self, state: &mut State) -> Result<()> {
+    fn drain_host(&self, state: &mut Locked<'_>) -> Result<()> {
         state.check()?;
         let goal = state.schedule.everything_where(|_| true);
         self.reach(state, &goal)
     }
 
-    fn reach(&self, state: &mut State, goal: &Goal) -> Result<()> {
-        while self.step(state, goal)? {}
-        Ok(())
+    /// Runs work until `goal` is reached. The lock is free while a call of the host runs, and while
+    /// the thread waits for one or for a condition.
+    fn reach(&self, state: &mut Locked<'_>, goal: &Goal) -> Result<()> {
+        let mut pause = SHORTEST_PAUSE;
+        loop {
+            match self.step(state, goal)? {
+                Progress::Reached => return Ok(()),
+                Progress::Ran => pause = SHORTEST_PAUSE,
+                Progress::Busy => state.wait(&self.host.returned, None),
+                // The host or another process may make the condition hold, and tells no thread.
+                Progress::Unmet => {
+                    state.wait(&self.host.returned, Some(pause));
+                    pause = LONGEST_PAUSE.min(pause * 2);
+                }
+            }
+        }
     }
 
-    /// Runs one piece of work towards `goal`; false once it is reached.
-    fn step(&self, state: &mut State, goal: &Goal) -> Result<bool> {
-        state.step(goal, |work| self.host.run(work))
+    /// Runs one piece of work towards `goal`, if one can run now.
+    fn step(&self, state: &mut Locked<'_>, goal: &Goal) -> Result<Progress> {
+        // Another thread's call may have failed while this one waited.
+        state.check()?;
+        let next = state.schedule.next(goal);
+        match next.inspect_err(|error| state.fail(error.clone()))? {
+            Next::Reached => return Ok(Progress::Reached),
+            Next::Busy => return Ok(Progress::Busy),
+            Next::Unmet => return Ok(Progress::Unmet),
+            Next::Work(work) => state.run(&work, |work| self.host.run(work))?,
+            Next::Call(call) => self.call(state, &call)?,
+        }
+        Ok(Progress::Ran)
     }
+
+    /// Runs a call of the host while the lock is free.
+    fn call(&self, state: &mut Locked<'_>, call: &Queued) -> Result<()> {
+        let result = state.unlocked(|| catch_unwind(AssertUnwindSafe(|| self.host.run(call))));
+        state.schedule.finish(call.stream.0);
+        let ended = match result {
+            Ok(result) => state.end(call, result),
+            Err(panic) => {
+                state.panicked();
+                self.host.returned.notify_all();
+                resume_unwind(panic)
+            }
+        };
+        self.host.returned.notify_all();
+        ended
+    }
+}
+
+/// The shortest and the longest pause between two looks at a condition.
+const SHORTEST_PAUSE: Duration = Duration::from_micros(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(2);
+
+/// What a step did.
+#[derive(PartialEq, Eq)]
+enum Progress {
+    /// Nothing: the goal is reached.
+    Reached,
+    Ran,
+    /// Nothing, since a call of the host that another thread runs is not back.
+    Busy,
+    /// Nothing, since a condition does not hold.
+    Unmet,
 }
 
 impl Default for Soft {
@@ -356,6 +445,10 @@ impl fmt::Debug for Soft {
 }
 
 impl Host {
+    fn new(gpus: Vec<Gpu>, island: usize, seed: u64) -> Self {
+        Self { gpus, island, state: Mutex::new(State::new(seed)), returned: Condvar::new() }
+    }
+
     /// Runs work on the GPU of its stream.
     fn run(&self, work: &Queued) -> Result<()> {
         self.gpus.iter().filter(|gpu| gpu.gave(work.stream.0)).try_for_each(|gpu| gpu.run(&work.action))

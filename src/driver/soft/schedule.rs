@@ -9,15 +9,20 @@
 //! - Odd seeds also run work that no wait needs yet in between.
 //! - If several streams are waited for, the seed decides which runs next.
 //!
-//! Nothing deadlocks. A wait holds the record that was the event's latest when the wait was queued,
-//! so it only points at something queued before it. Of all needed items, the one that was queued
-//! first can always run.
+//! Two kinds of work may hold their stream back. A call of the host runs while other threads use
+//! the schedule, so its stream is busy until [`Schedule::finish`]. A condition can be taken once it
+//! holds. Work that no wait needs may make it hold, so that runs where a needed condition does not.
+//!
+//! Otherwise nothing deadlocks. A wait holds the record that was the event's latest when the wait
+//! was queued, so it only points at something queued before it. Of all needed items, the one that
+//! was queued first can always run.
 //!
 //! This file knows nothing of memory or kernels: the driver defines the work.
 
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -39,13 +44,43 @@ struct Queue<W> {
     done: u64,
     /// False once destroyed; the queue then lives until it is empty.
     live: bool,
+    /// True while the call at its front runs.
+    busy: bool,
 }
 
 #[derive(Debug)]
 enum Item<W> {
     Work(W),
+    /// A call of the host, which stays at the front until it is back.
+    Call(W),
+    Until(Condition),
     Record(Arc<Mark>),
     Wait(Arc<Mark>),
+}
+
+/// A condition that holds the work behind it back. It is asked while the schedule is locked.
+#[derive(Clone)]
+pub(super) struct Condition(pub(super) Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl fmt::Debug for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Condition")
+    }
+}
+
+/// What comes next on the way to a goal.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next<W> {
+    /// The goal is reached.
+    Reached,
+    /// This work is to run before the next use of the schedule, which assumes that it has run.
+    Work(W),
+    /// This call of the host is to run, and then [`Schedule::finish`].
+    Call(W),
+    /// Nothing can run before a call is back.
+    Busy,
+    /// Nothing can run before a condition holds.
+    Unmet,
 }
 
 /// One record of an event: a position in a stream, and the time at which it was passed.
@@ -67,7 +102,7 @@ impl Mark {
 #[derive(Debug)]
 pub(super) struct Goal(BTreeMap<u64, u64>);
 
-impl<W> Schedule<W> {
+impl<W: Clone> Schedule<W> {
     /// Makes a schedule without streams; `seed` decides the order.
     pub(super) fn new(seed: u64) -> Self {
         Self { streams: BTreeMap::new(), draw: SplitMix64(seed), strictly_late: seed.is_multiple_of(2) }
@@ -75,7 +110,7 @@ impl<W> Schedule<W> {
 
     /// Adds a stream.
     pub(super) fn open(&mut self, stream: u64) {
-        self.streams.insert(stream, Queue { items: VecDeque::new(), done: 0, live: true });
+        self.streams.insert(stream, Queue { items: VecDeque::new(), done: 0, live: true, busy: false });
     }
 
     /// Ends a stream, which keeps its queued work. Returns false if it is not live.
@@ -93,9 +128,24 @@ impl<W> Schedule<W> {
         self.streams.get(&stream).is_some_and(|queue| queue.live)
     }
 
+    /// Returns whether all work of `stream` has run.
+    pub(super) fn is_idle(&self, stream: u64) -> bool {
+        self.streams.get(&stream).is_none_or(|queue| queue.items.is_empty())
+    }
+
     /// Queues work. Does nothing if `stream` is not live.
     pub(super) fn push(&mut self, stream: u64, work: W) {
         self.queue(stream, |_| Item::Work(work));
+    }
+
+    /// Queues a call of the host.
+    pub(super) fn push_call(&mut self, stream: u64, call: W) {
+        self.queue(stream, |_| Item::Call(call));
+    }
+
+    /// Holds what is queued from now on back until a condition holds.
+    pub(super) fn push_until(&mut self, stream: u64, condition: Condition) {
+        self.queue(stream, |_| Item::Until(condition));
     }
 
     /// Queues a record. Its mark is passed when all earlier work has run.
@@ -137,25 +187,50 @@ impl<W> Schedule<W> {
         self.everything_where(|_| true)
     }
 
-    /// Takes the next work towards `goal`; `None` once it is reached. Run it before the next call,
-    /// which assumes that it has run.
+    /// Takes the next work towards `goal`.
     ///
     /// # Errors
     ///
-    /// `Driver` if no needed work can run. This cannot happen, since the work that was queued first
-    /// always can. Taking it for the goal instead would give back memory that queued copies still
-    /// use.
-    pub(super) fn next(&mut self, goal: &Goal) -> Result<Option<W>> {
+    /// `Driver` if no needed work can run, ever. This cannot happen, since the work that was queued
+    /// first always can. Taking it for the goal instead would give back memory that queued copies
+    /// still use.
+    pub(super) fn next(&mut self, goal: &Goal) -> Result<Next<W>> {
         while goal.0.iter().any(|(&stream, &end)| self.done(stream) < end) {
-            let ready = self.ready(goal);
+            let anything = !self.strictly_late && self.draw.below(2) == 0;
+            let mut ready = self.ready(Some(goal).filter(|_| !anything));
+            let (mut waits_for_call, mut waits_for_condition) = (false, false);
+            if ready.is_empty() {
+                let needed = self.streams.iter().filter(|(stream, queue)| queue.is_needed(**stream, goal));
+                for (_, queue) in needed {
+                    waits_for_call |= queue.busy;
+                    // The condition is not asked again: it may hold by now.
+                    waits_for_condition |= matches!(queue.items.front(), Some(Item::Until(_)));
+                }
+                if waits_for_condition {
+                    ready = self.ready(None);
+                }
+            }
             let Some(&stream) = ready.get(self.draw.below(ready.len() as u64) as usize) else {
-                refuse!(Driver, "the software GPU's queued work waits for itself; please report this as a bug")
+                match (waits_for_condition, waits_for_call) {
+                    (true, _) => return Ok(Next::Unmet),
+                    (false, true) => return Ok(Next::Busy),
+                    (false, false) => {
+                        refuse!(Driver, "the software GPU's queued work waits for itself; please report this as a bug")
+                    }
+                }
             };
-            if let Some(work) = self.step(stream) {
-                return Ok(Some(work));
+            if let Some(next) = self.step(stream) {
+                return Ok(next);
             }
         }
-        Ok(None)
+        Ok(Next::Reached)
+    }
+
+    /// Notes that the call at the front of `stream` is back.
+    pub(super) fn finish(&mut self, stream: u64) {
+        let Some(queue) = self.streams.get_mut(&stream).filter(|queue| queue.busy) else { return };
+        queue.busy = false;
+        self.take(stream);
     }
 
     /// Drops all queued work: on a failed device nothing runs any more.
@@ -164,6 +239,7 @@ impl<W> Schedule<W> {
         for queue in self.streams.values_mut() {
             queue.done = queue.end();
             queue.items.clear();
+            queue.busy = false;
         }
     }
 
@@ -201,35 +277,39 @@ impl<W> Schedule<W> {
         self.streams.get(&stream).map_or(u64::MAX, |queue| queue.done)
     }
 
-    /// Returns the streams whose first item may run now and counts towards the goal.
-    fn ready(&mut self, goal: &Goal) -> Vec<u64> {
-        let anything = !self.strictly_late && self.draw.below(2) == 0;
-        let considered = |stream, queue: &Queue<W>| anything || goal.0.get(stream).is_some_and(|&end| queue.done < end);
-        let can_run = |queue: &Queue<W>| match queue.items.front() {
-            None => false,
-            Some(Item::Wait(mark)) => mark.passed().is_some(),
-            Some(Item::Work(_) | Item::Record(_)) => true,
-        };
-        let ready = self.streams.iter().filter(|(stream, queue)| considered(stream, queue) && can_run(queue));
+    /// Returns the streams whose first item may run now and counts towards the goal, if there is
+    /// one.
+    fn ready(&self, goal: Option<&Goal>) -> Vec<u64> {
+        let counts = |stream, queue: &Queue<W>| goal.is_none_or(|goal| queue.is_needed(stream, goal));
+        let ready = self.streams.iter().filter(|(stream, queue)| counts(**stream, queue) && queue.can_run());
         ready.map(|(&stream, _)| stream).collect()
     }
 
-    /// Takes the first item of `stream`, which may run.
-    fn step(&mut self, stream: u64) -> Option<W> {
+    /// Takes the first item of `stream`, which may run. A call stays where it is.
+    fn step(&mut self, stream: u64) -> Option<Next<W>> {
+        let queue = self.streams.get_mut(&stream)?;
+        if let Some(Item::Call(call)) = queue.items.front() {
+            queue.busy = true;
+            return Some(Next::Call(call.clone()));
+        }
+        match self.take(stream)? {
+            Item::Work(work) => Some(Next::Work(work)),
+            Item::Record(mark) => {
+                mark.passed.get_or_init(Instant::now);
+                None
+            }
+            Item::Call(_) | Item::Until(_) | Item::Wait(_) => None,
+        }
+    }
+
+    fn take(&mut self, stream: u64) -> Option<Item<W>> {
         let queue = self.streams.get_mut(&stream)?;
         let item = queue.items.pop_front()?;
         queue.done += 1;
         if queue.items.is_empty() && !queue.live {
             self.streams.remove(&stream);
         }
-        match item {
-            Item::Work(work) => Some(work),
-            Item::Record(mark) => {
-                mark.passed.get_or_init(Instant::now);
-                None
-            }
-            Item::Wait(_) => None,
-        }
+        Some(item)
     }
 }
 
@@ -238,11 +318,28 @@ impl<W> Queue<W> {
     fn end(&self) -> u64 {
         self.done + self.items.len() as u64
     }
+
+    /// Returns whether its first item may run now.
+    fn can_run(&self) -> bool {
+        match self.items.front() {
+            None => false,
+            Some(Item::Wait(mark)) => mark.passed().is_some(),
+            Some(Item::Until(Condition(holds))) => holds(),
+            Some(Item::Call(_)) => !self.busy,
+            Some(Item::Work(_) | Item::Record(_)) => true,
+        }
+    }
+
+    /// Returns whether its first item counts towards a goal.
+    fn is_needed(&self, stream: u64, goal: &Goal) -> bool {
+        goal.0.get(&stream).is_some_and(|&end| self.done < end)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
     use crate::error::ErrorKind;
@@ -253,7 +350,50 @@ mod tests {
         goal: impl FnOnce(&Schedule<&'static str>) -> Goal,
     ) -> Vec<&'static str> {
         let goal = goal(schedule);
-        std::iter::from_fn(|| schedule.next(&goal).unwrap()).collect()
+        let next = || match schedule.next(&goal).unwrap() {
+            Next::Work(work) => Some(work),
+            Next::Reached => None,
+            other => panic!("{other:?}"),
+        };
+        std::iter::from_fn(next).collect()
+    }
+
+    #[test]
+    fn a_call_keeps_its_stream_busy_and_no_other() {
+        for seed in (0..16).step_by(2) {
+            let mut schedule = streams(seed, 2);
+            schedule.push_call(0, "call");
+            schedule.push(0, "behind");
+            schedule.push(1, "other");
+            let (own, other) = (schedule.everything_on(0), schedule.everything_on(1));
+            assert_eq!(schedule.next(&own), Ok(Next::Call("call")));
+            assert_eq!(schedule.next(&own), Ok(Next::Busy));
+            assert_eq!(schedule.next(&other), Ok(Next::Work("other")));
+            assert_eq!(schedule.next(&other), Ok(Next::Reached));
+            assert!(schedule.close(0));
+            schedule.finish(0);
+            schedule.finish(0);
+            assert_eq!(schedule.next(&own), Ok(Next::Work("behind")));
+            assert_eq!(schedule.next(&own), Ok(Next::Reached));
+        }
+    }
+
+    #[test]
+    fn a_condition_holds_back_and_lets_other_work_make_it_hold() {
+        for seed in 0..16 {
+            let mut schedule = streams(seed, 2);
+            let met = Arc::new(AtomicBool::new(false));
+            let seen = Arc::clone(&met);
+            schedule.push_until(0, Condition(Arc::new(move || seen.load(Ordering::Relaxed))));
+            schedule.push(0, "behind");
+            schedule.push(1, "other");
+            let goal = schedule.everything_on(0);
+            assert_eq!(schedule.next(&goal), Ok(Next::Work("other")), "seed {seed}");
+            assert_eq!(schedule.next(&goal), Ok(Next::Unmet), "seed {seed}");
+            met.store(true, Ordering::Relaxed);
+            assert_eq!(schedule.next(&goal), Ok(Next::Work("behind")), "seed {seed}");
+            assert_eq!(schedule.next(&goal), Ok(Next::Reached), "seed {seed}");
+        }
     }
 
     #[test]
@@ -262,7 +402,7 @@ mod tests {
             let mut schedule = streams(seed, 1);
             schedule.push(0, "a");
             let beyond = Goal([(0, 2)].into());
-            assert_eq!(schedule.next(&beyond), Ok(Some("a")));
+            assert_eq!(schedule.next(&beyond), Ok(Next::Work("a")));
             assert_eq!(schedule.next(&beyond).unwrap_err().kind(), ErrorKind::Driver);
         }
     }

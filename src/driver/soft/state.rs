@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::HostCall;
-use super::schedule::{Goal, Mark, Schedule};
+use super::schedule::{Condition, Mark, Schedule};
 use crate::driver::{Copy3d, EventHandle, FunctionHandle, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::interp::{Kernel, Module};
@@ -86,6 +86,7 @@ pub(super) struct Line(pub(super) [u8; 64]);
 
 /// Work on a stream, and the stream for error messages. A graph shares its actions with all its
 /// launches.
+#[derive(Clone)]
 pub(super) struct Queued {
     pub(super) stream: StreamHandle,
     pub(super) action: Arc<Action>,
@@ -101,6 +102,7 @@ pub(super) enum Action {
     PoolFree { address: u64 },
     Launch { entry: Entry, shape: LaunchShape, params: Box<[u8]> },
     Call { what: &'static str, call: HostCall },
+    Until(Condition),
 }
 
 /// A caller's memory, which the thread that waits uses later.
@@ -179,28 +181,43 @@ impl State {
         error
     }
 
-    /// Runs one piece of work towards `goal` with `run`; false once it is reached. The first
-    /// failure, or a panic, marks the device as failed, and no queued work runs from then on: the
-    /// code that queued a copy may then reuse the memory.
-    pub(super) fn step(&mut self, goal: &Goal, run: impl FnOnce(&Queued) -> Result<()>) -> Result<bool> {
-        let guard = FailOnUnwind(self);
-        let stepped = guard.0.run_next(goal, run);
-        if let Err(error) = &stepped {
-            guard.0.fail(error.clone());
+    /// Queues an action on a live stream, as the kind of work that it is.
+    pub(super) fn push(&mut self, stream: StreamHandle, action: Arc<Action>) {
+        match &*action {
+            Action::Call { .. } => self.schedule.push_call(stream.0, Queued { stream, action }),
+            Action::Until(condition) => self.schedule.push_until(stream.0, condition.clone()),
+            _ => self.schedule.push(stream.0, Queued { stream, action }),
         }
+    }
+
+    /// Runs work with `run`. A failure, or a panic, marks the device as failed, and no queued work
+    /// runs from then on: the code that queued a copy may then reuse the memory.
+    pub(super) fn run(&mut self, work: &Queued, run: impl FnOnce(&Queued) -> Result<()>) -> Result<()> {
+        let guard = FailOnUnwind(self);
+        let result = run(work);
+        let ended = guard.0.end(work, result);
         std::mem::forget(guard);
-        stepped
+        ended
     }
 
-    fn run_next(&mut self, goal: &Goal, run: impl FnOnce(&Queued) -> Result<()>) -> Result<bool> {
-        let Some(work) = self.schedule.next(goal)? else { return Ok(false) };
-        run(&work).map_err(|error| error.while_doing(&work))?;
-        Ok(true)
+    /// Notes how work ended.
+    pub(super) fn end(&mut self, work: &Queued, result: Result<()>) -> Result<()> {
+        let result = result.map_err(|error| error.while_doing(work));
+        if let Err(error) = &result {
+            self.fail(error.clone());
+        }
+        result
     }
 
-    fn fail(&mut self, cause: Error) {
+    pub(super) fn fail(&mut self, cause: Error) {
         self.schedule.clear();
-        self.failed = Some(cause);
+        self.failed.get_or_insert(cause);
+    }
+
+    /// Marks the device as failed after a panic of its work.
+    pub(super) fn panicked(&mut self) {
+        let context = "the software GPU panicked while it ran queued work; please report this as a bug";
+        self.fail(Error::new(ErrorKind::Driver, context));
     }
 }
 
@@ -209,8 +226,7 @@ struct FailOnUnwind<'a>(&'a mut State);
 
 impl Drop for FailOnUnwind<'_> {
     fn drop(&mut self) {
-        let context = "the software GPU panicked while it ran queued work; please report this as a bug";
-        self.0.fail(Error::new(ErrorKind::Driver, context));
+        self.0.panicked();
     }
 }
 
@@ -239,6 +255,7 @@ impl fmt::Display for Queued {
                 write!(f, "running {} on a grid of {grid:?} blocks of {block:?} threads", entry.kernel.name())
             }
             Action::Call { what, .. } => f.write_str(what),
+            Action::Until(_) => f.write_str("waiting for a condition"),
         }?;
         write!(f, ", queued on stream {:#x}", self.stream.0)
     }
@@ -254,6 +271,7 @@ pub(super) fn no_such(what: &str, handle: u64) -> Error {
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
+    use super::super::schedule::Next;
     use super::*;
 
     /// A copy that stayed queued after a panic would write memory that its owner took back when the
@@ -262,15 +280,16 @@ mod tests {
     fn a_panic_fails_the_device_and_drops_what_is_queued() {
         let mut state = State::new(0);
         state.schedule.open(1);
+        let fill = |value| Arc::new(Action::Fill { dst: 0, value, bytes: 1 });
         for value in 0..2 {
-            let action = Action::Fill { dst: 0, value, bytes: 1 };
-            state.schedule.push(1, Queued { stream: StreamHandle(1), action: Arc::new(action) });
+            state.push(StreamHandle(1), fill(value));
         }
         let goal = state.schedule.everything();
-        let step = AssertUnwindSafe(|| state.step(&goal, |_| panic!("as work may")));
-        catch_unwind(step).unwrap_err();
+        let Ok(Next::Work(work)) = state.schedule.next(&goal) else { panic!("nothing is queued") };
+        let run = AssertUnwindSafe(|| state.run(&work, |_| panic!("as work may")));
+        catch_unwind(run).unwrap_err();
         assert_eq!(state.check().unwrap_err().kind(), ErrorKind::Driver);
         let goal = state.schedule.everything();
-        assert_eq!(state.step(&goal, |work| panic!("{work} still ran")), Ok(false));
+        assert!(matches!(state.schedule.next(&goal), Ok(Next::Reached)));
     }
 }

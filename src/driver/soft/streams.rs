@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 
 // SAFETY: copies run only within a wait, under the state's lock. A wait that returns, fails or
 // unwinds before a copy ran leaves it to the next wait on its stream or, on a failed device, drops
-// it (`State::step`).
+// it (`State::run`).
 unsafe impl Streams for Soft {
     fn stream_create(&self) -> Result<StreamHandle> {
         let mut state = self.working()?;

@@ -24,8 +24,8 @@ use crate::gpu::report::Report;
 use crate::gpu::stop::Stop;
 
 /// Blocks of a host thread that may have begun at a time. All blocks of a grid of no more may wait
-/// for each other, however many host threads there are.
-pub const MAX_BEGUN: u64 = 1 << 9;
+/// for each other, however many host threads there are. An H100 holds 4224.
+pub const MAX_BEGUN: u64 = 1 << 13;
 /// The number of blocks of its thread that end before a waiting block has another turn: at first,
 /// and at most.
 const FIRST_PAUSE: u64 = 1;

@@ -18,8 +18,10 @@ use crate::gpu::invalid;
 pub(super) const HOST_NUMBERS: usize = (1 << (47 - ADDRESS_BITS)) - 1;
 /// Bytes of a page.
 const PAGE: usize = 4096;
-/// The alignment of what kernels see of a caller's memory: that of the widest access.
-const GRAIN: u64 = 16;
+/// Bytes of the widest access.
+const WIDEST: usize = 16;
+/// The alignment of what kernels see of a caller's memory: that of a word.
+const GRAIN: u64 = 4;
 
 /// Contents: words that this crate has allocated, or that a caller lends.
 pub(super) struct Words {
@@ -37,7 +39,7 @@ impl Words {
     /// Makes zero words that begin with a page, `bytes` bytes of them; `None` if the host has too
     /// little memory. The host provides memory only for the parts that are accessed.
     fn pages(bytes: u64) -> Option<Self> {
-        let bytes = usize::try_from(bytes).ok()?.checked_next_multiple_of(GRAIN as usize)?;
+        let bytes = usize::try_from(bytes).ok()?.checked_next_multiple_of(WIDEST)?;
         let whole = bytemuck::allocation::try_zeroed_slice_box(bytes.checked_add(PAGE)? / 4).ok()?;
         let mut words = Self::from(whole);
         let skipped = words.address().next_multiple_of(PAGE) - words.address();
@@ -129,7 +131,7 @@ impl Memory {
         Ok(memory)
     }
 
-    /// Lets kernels and copies use a caller's memory at its own address, in units of 16 bytes.
+    /// Lets kernels and copies use a caller's memory at its own address, in units of 4 bytes.
     ///
     /// # Errors
     ///
