@@ -10,12 +10,14 @@ use crate::code::{Failure, Outcome, code};
 use crate::context::current;
 use crate::export::export;
 use crate::process::process;
+use crate::stream::check_safe;
 
 /// The bytes of which the pitch of a 2-D allocation is a multiple, as on NVIDIA's GPUs.
 const PITCH: usize = 512;
 
 /// Allocates memory of the current context's device.
 fn allocate(bytes: usize) -> Outcome<u64> {
+    check_safe("an allocation")?;
     let (process, context) = (process()?, current()?);
     let base = context.gpu()?.soft.alloc(bytes as u64)?;
     process.memory.lock().add(base, Allocation::new(Kind::Device, bytes as u64, &context, 0));
@@ -54,6 +56,7 @@ export! {
         if address == 0 {
             return Ok(());
         }
+        check_safe("a free")?;
         let taken = process.memory.lock().take(address, |found| found.kind.is_of_devices());
         let allocation = taken.ok_or_else(|| not_an_allocation(address))?;
         super::pool::forget(process, &allocation);

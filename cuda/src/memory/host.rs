@@ -11,6 +11,7 @@ use crate::code::{Failure, Outcome, code};
 use crate::context::current;
 use crate::export::export;
 use crate::process::process;
+use crate::stream::check_safe;
 
 /// The flags of an allocation: for all contexts, for kernels, and past the caches of the host.
 const ALLOC_FLAGS: c_uint = 7;
@@ -27,6 +28,7 @@ const PAGES_ASKED: usize = 1 << 16;
 
 /// Allocates page-locked memory.
 fn allocate(bytes: usize, flags: c_uint) -> Outcome<Opaque> {
+    check_safe("an allocation")?;
     let (process, context) = (process()?, current()?);
     let memory = Opaque(context.gpu()?.soft.alloc_shared(bytes)?.as_ptr());
     let made = Allocation::new(Kind::PageLocked, bytes as u64, &context, flags);
@@ -97,6 +99,7 @@ export! {
 
     /// Frees page-locked memory of the host. Queued work that uses it runs first.
     fn cuMemFreeHost(memory: Opaque) {
+        check_safe("a free")?;
         let process = process()?;
         let taken = process.memory.lock().take(memory.address(), |found| found.kind == Kind::PageLocked);
         taken.ok_or_else(|| not_an_allocation(memory.address()))?.release(process, memory.address())

@@ -27,7 +27,6 @@ declare! {
     fn cuStreamGetAttribute(stream: u64, attribute: u32, value: *mut [u32; 16]);
     fn cuStreamSetAttribute(stream: u64, attribute: u32, value: *const [u32; 16]);
     fn cuStreamCopyAttributes(to: u64, from: u64);
-    fn cuStreamAttachMemAsync(stream: u64, address: u64, bytes: usize, flags: u32);
     fn cuStreamAddCallback(
         stream: u64, callback: Option<extern "C" fn(u64, u32, *mut c_void)>, data: *mut c_void, flags: u32,
     );
@@ -270,7 +269,6 @@ fn streams_have_a_context_and_attributes() {
     value[0] = 0;
     assert_eq!((cuStreamGetAttribute(other, 3, &mut value), value[0]), (0, 2));
     assert_eq!(cuStreamGetAttribute(other, 77, &mut value), 1);
-    assert_eq!((cuStreamAttachMemAsync(stream, 0, 0, 1), cuStreamAttachMemAsync(stream, 0, 0, 3)), (0, 1));
 }
 
 #[test]
