@@ -1,9 +1,9 @@
 //! The pointers of a C call, as types that are read and written safely.
 //!
-//! A value of these types comes from a caller of the C API and from nowhere else: they have no constructor. Each exported
-//! function is `unsafe`, and its caller promises that every pointer is null, or valid for the use that the function's
-//! documentation names, for the length of the call. Null is an error here and never followed. Handles are no pointers here: see
-//! `handles.rs`.
+//! A value of these types comes from a caller of the C API and from nowhere else: they have no
+//! constructor. Each exported function is `unsafe`, and its caller promises that every pointer is
+//! null, or valid for the use that the function's documentation names, for the length of the call.
+//! Null is an error here and never followed. Handles are numbers here: see `handles.rs`.
 
 use std::ffi::{CStr, c_char};
 use std::marker::PhantomData;

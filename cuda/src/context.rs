@@ -168,7 +168,7 @@ export! {
         Ok(())
     }
 
-    /// Ends what was made in the primary context of a device; who retains it goes on with a new one.
+    /// Ends what was made in the primary context of a device. The next call that retains it makes a new one.
     fn cuDevicePrimaryCtxReset_v2 as cuDevicePrimaryCtxReset(device: c_int) {
         let process = process()?;
         let mut primary = process.gpu(device)?.primary.lock();

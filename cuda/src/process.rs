@@ -23,6 +23,8 @@ const GPUS: &str = "WARPSTRIDE_RUN_GPUS";
 const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
 /// The variable with the seed that orders work: see `warpstride::driver::soft`.
 const SEED: &str = "WARPSTRIDE_RUN_SEED";
+/// The variable with the bytes of memory that the GPUs have together.
+const MEMORY: &str = "WARPSTRIDE_RUN_MEMORY";
 /// The most GPUs of a process.
 const MOST_GPUS: usize = 64;
 
@@ -132,6 +134,9 @@ impl Process {
             shares_host_addresses: true,
             ..Config::default()
         };
+        if let Some(text) = set(MEMORY) {
+            config.memory_bytes = text.parse().map_err(|_| bad(MEMORY, &text, "a number of bytes"))?;
+        }
         report::configure(&mut config, set(MODEL).map(|_| model))?;
         let gpus = Soft::host(numbers.len(), &config)
             .into_iter()

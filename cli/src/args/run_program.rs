@@ -51,7 +51,7 @@ pub(crate) struct RunProgram {
 
 /// Returns the words of a command line with `--json-file OUT.json` for `--json OUT.json`, if the
 /// command is `run`. Every command has `--json` without a value, and clap has one kind of an option
-/// alone. A word before `--` that is no option can only be the file.
+/// alone. A word before `--` that does not begin with a dash can only be the file.
 pub(super) fn with_file_of_json(mut words: Vec<OsString>) -> Vec<OsString> {
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
     let Some(command) = words[..end].iter().position(|word| word == "run") else { return words };

@@ -29,7 +29,7 @@ const RULES: [(&str, &str); 16] = [
     ("access/sectors", "More sectors of global memory than were expected"),
     ("access/bank_conflicts", "More bank conflicts of shared memory than were expected"),
 ];
-/// What other rules are about.
+/// The description of the other rules.
 const OTHER: &str = "A kernel that does not do what was expected";
 /// The name and version of our fingerprints, which change if what goes into them does.
 const FINGERPRINT: &str = "warpstrideFinding/v1";
@@ -85,7 +85,7 @@ fn result(found: &Found, rules: &[&str], folder: &Path, seen: &mut HashMap<Strin
 }
 
 /// Returns a number by which a host recognises a finding of an earlier run. Lines, addresses and
-/// threads are no part of it, because they change where other things do. Findings that are alike
+/// threads do not count, because they change where other things do. Findings that are alike
 /// otherwise are counted.
 fn fingerprint(found: &Found, folder: &Path, seen: &mut HashMap<String, u32>) -> String {
     let file = found.file.as_ref().map(|file| uri(file, folder)).unwrap_or_default();

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::Value;
 use warpstride::counters::Counters;
+use warpstride::error::counted;
 
 use super::super::ci::{Found, file_and_line};
 use super::super::kernel_names;
@@ -172,7 +173,8 @@ impl Process {
         self.kernels.iter().map(Kernel::faults).sum()
     }
 
-    /// Returns whether the reason of a failed call is a launch that stopped, which is told by itself.
+    /// Returns whether the reason of a failed call is a launch that stopped, which is told by
+    /// itself.
     pub(super) fn is_of_stop(&self, failure: &Failure) -> bool {
         let mut stops = self.kernels.iter().flat_map(|kernel| &kernel.stops);
         stops.any(|stop| failure.why.contains(&stop.text))
@@ -210,8 +212,8 @@ impl Failure {
 
 impl Leaks {
     pub(super) fn sentence(&self) -> String {
-        let what = warpstride::error::counted(self.count, "allocation");
-        format!("the program ended without freeing {what}, {} bytes in all", self.bytes)
+        let what = counted(self.count, "allocation");
+        format!("the program ended without freeing {what}, {} in all", counted(self.bytes, "byte"))
     }
 }
 
@@ -221,7 +223,7 @@ impl Kernel {
         kernel_names::short(&self.name)
     }
 
-    /// Findings that are no notes, and stops.
+    /// The number of stops, and of findings that are not notes.
     pub(super) fn faults(&self) -> u64 {
         let listed = self.findings.iter().filter(|finding| !finding.note).count() + self.stops.len();
         listed as u64 + self.more_findings + self.more_stops
@@ -246,7 +248,7 @@ impl Kernel {
         });
         let stops = self.stops.iter().map(|stop| {
             let Stop { rule, text, instruction, source, count } = stop;
-            let times = if *count > 1 { format!("\n  in {count} launches") } else { String::new() };
+            let times = if *count > 1 { format!("\n  in {}", counted(count, "launch")) } else { String::new() };
             of(rule, false, format!("{text}{times}"), source.as_deref(), instruction.as_deref())
         });
         findings.chain(stops).collect()

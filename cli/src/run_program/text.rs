@@ -30,14 +30,9 @@ pub(super) fn summary(processes: &[&Process]) -> String {
     format!(
         "{} in {} of {}",
         counted(sum(Process::faults), "finding"),
-        counted_launches(sum(Process::launches)),
+        counted(sum(Process::launches), "launch"),
         counted(kernels, "kernel")
     )
-}
-
-/// English has `launches` for several.
-fn counted_launches(count: u64) -> String {
-    if count == 1 { "1 launch".into() } else { format!("{count} launches") }
 }
 
 fn of_process(process: &Process, with_lines: bool) -> String {
@@ -163,7 +158,7 @@ fn transfers(transfers: &[Transfer]) -> Table {
     table
 }
 
-/// What else is worth knowing, a line each.
+/// Returns further facts about a process, a line each.
 fn sentences(process: &Process) -> String {
     let mut text = String::new();
     let mut say = |sentence: String| text += &(sentence + "\n");
@@ -182,7 +177,7 @@ fn sentences(process: &Process) -> String {
     }
     for failure in process.failures.iter().filter(|failure| !failure.is_unsupported()) {
         let name = failure.name.as_deref().unwrap_or("an unknown code");
-        let times = if failure.count == 1 { String::new() } else { format!(", {} times", failure.count) };
+        let times = if failure.count == 1 { String::new() } else { format!(", {}", counted(failure.count, "time")) };
         let why = if process.is_of_stop(failure) { "a launch before it stopped" } else { &failure.why };
         say(format!("{} returned {name}{times}: {why}", failure.function));
     }

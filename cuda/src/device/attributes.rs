@@ -49,7 +49,7 @@ fn of_blocks(number: c_uint) -> Option<c_int> {
     })
 }
 
-/// What the modelled GPU has.
+/// Returns an attribute of the modelled GPU.
 fn of_model(gpu: &Gpu, number: c_uint) -> Option<c_int> {
     let model = &gpu.model;
     let board = Board::of(model);
@@ -82,7 +82,7 @@ fn of_model(gpu: &Gpu, number: c_uint) -> Option<c_int> {
     c_int::try_from(known).ok()
 }
 
-/// What the software GPU does.
+/// Returns an attribute that says what the software GPU does.
 fn of_software(number: c_uint) -> Option<c_int> {
     /// The attributes that are true.
     const DOES: [c_uint; 17] = [

@@ -1,4 +1,4 @@
-//! What tells devices apart: names, UUIDs and places on the PCI bus. None is that of a real GPU.
+//! The identities of devices: names, UUIDs and places on the PCI bus. None is that of a real GPU.
 
 use warpstride::roofline::model::DeviceModel;
 
@@ -8,7 +8,7 @@ use crate::process::Gpu;
 /// counted from 0.
 pub(crate) const DOMAIN: u32 = 0x5753;
 
-/// What a board has besides its model, from NVIDIA's data sheets.
+/// The facts of a board besides its model, from NVIDIA's data sheets.
 pub(crate) struct Board {
     /// As NVIDIA's driver calls it.
     pub(crate) name: &'static str,
@@ -35,7 +35,7 @@ impl Board {
 }
 
 /// Returns the device's name: it has the modelled GPU's for programs that look for that, and says
-/// first that it is no such GPU.
+/// first that it is a software GPU.
 pub(crate) fn name(gpu: &Gpu) -> String {
     format!("warpstride software GPU ({})", Board::of(&gpu.model).name)
 }

@@ -114,7 +114,7 @@ fn event_work(event: Handle<Event>, work: impl FnOnce(Handle<Event>) -> Work) ->
     Ok(work(event))
 }
 
-/// Where a new node goes: its graph, and what it comes behind.
+/// The place of a new node: its graph, and the nodes that it comes behind.
 struct Place {
     made: Out<Handle<Node>>,
     graph: Handle<Graph>,

@@ -1,4 +1,4 @@
-//! What nodes do.
+//! The work of nodes.
 
 use std::ffi::c_uint;
 use std::sync::Arc;

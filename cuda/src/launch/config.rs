@@ -51,7 +51,7 @@ struct Attribute {
     value: [c_uint; 16],
 }
 
-/// What the attributes of a launch say.
+/// The attributes of a launch.
 #[derive(Default)]
 pub(super) struct Extras {
     pub(super) is_cooperative: bool,

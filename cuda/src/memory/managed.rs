@@ -20,7 +20,7 @@ const HOST: c_int = -1;
 /// The number that names neither the host nor a device.
 const NEITHER: c_int = -2;
 
-/// What a program has advised about memory, for questions about that.
+/// The advice of a program about memory, for questions about that.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Advice {
     is_read_mostly: bool,

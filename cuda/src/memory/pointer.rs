@@ -1,4 +1,4 @@
-//! What an address is.
+//! The attributes of addresses.
 
 use std::ffi::{c_int, c_uint};
 
@@ -33,7 +33,7 @@ const IS_DECOMPRESS_CAPABLE: c_uint = 21;
 const MEMORY_OF_HOST: u32 = 1;
 const MEMORY_OF_DEVICE: u32 = 2;
 const READ_AND_WRITE: u32 = 3;
-/// The number of a device that is none.
+/// The number that stands for the lack of a device.
 const NO_DEVICE: u32 = -2_i32 as u32;
 
 /// A value with its width.

@@ -18,7 +18,7 @@ use crate::stream::{Stream, stream};
 
 /// The one type of allocation that pools of devices have.
 const PINNED: c_uint = 1;
-/// What a device may do with a pool's memory: nothing, read, or read and write.
+/// The rights of a device to a pool's memory: nothing, read, or read and write.
 const NO_ACCESS: c_uint = 0;
 const READ: c_uint = 1;
 const READ_AND_WRITE: c_uint = 3;
@@ -37,12 +37,12 @@ pub(crate) struct Pool {
 }
 
 struct State {
-    /// Whether the pool gives memory out again in three ways, which changes nothing here.
+    /// The three ways in which the pool may give memory out again, which change nothing here.
     reuses: [c_int; 3],
     release_threshold: u64,
     used: u64,
     used_high: u64,
-    /// What other devices may do with its memory.
+    /// The rights of other devices to its memory.
     access: HashMap<c_int, c_uint>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Properties {
     reserved: [u8; 54],
 }
 
-/// What a device may do with a pool's memory, as in `CUmemAccessDesc`.
+/// The rights of a device to a pool's memory, as in `CUmemAccessDesc`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Access {

@@ -21,7 +21,7 @@ const FIRST_OF_DEVICES: u64 = 1 << 47;
 /// The most allocations that are kept for the report after their context has ended.
 const MOST_ABANDONED: usize = 1 << 16;
 
-/// What programs have allocated, their pools, and what they have copied.
+/// The allocations of programs, their pools, and their copies.
 #[derive(Default)]
 pub(crate) struct Memory {
     table: Mutex<Table>,

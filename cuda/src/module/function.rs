@@ -54,7 +54,7 @@ pub(crate) struct Function {
     settings: Mutex<Settings>,
 }
 
-/// What a program sets of a kernel.
+/// The settings of a kernel that a program changes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Settings {
     dynamic_shared: Option<u32>,

@@ -1,4 +1,4 @@
-//! What programs load: PTX as text, fatbinaries that hold PTX, and machine code, which the software
+//! The images that programs load: PTX as text, fatbinaries that hold PTX, and machine code, which the software
 //! GPU refuses.
 
 use std::sync::Once;

@@ -49,7 +49,7 @@ pub(crate) struct LibraryKernel {
     kernel: Kernel,
     /// Its name, which programs read as long as the library is loaded.
     name: CString,
-    /// What a program has set, by device.
+    /// The settings of the program, by device.
     settings: Mutex<HashMap<c_int, Settings>>,
 }
 

@@ -9,7 +9,7 @@ use crate::arguments::{In, Out};
 use crate::code::Failure;
 use crate::export::export;
 
-/// What a program reads that asks for a table.
+/// The message for a program that asks for a table.
 const WHY: &str = "NVIDIA's runtime library (libcudart) asked for a private table of NVIDIA's driver, and it runs on \
                    that driver alone; the software GPU runs programs that use the driver API (libcuda)";
 

@@ -49,7 +49,7 @@ struct Ran {
 struct Predicted {
     launches: u64,
     ms: f64,
-    /// What bounds the longest launch, and its time.
+    /// The bound of the longest launch, and its time.
     longest: Option<(&'static str, f64)>,
     /// Why the model predicts no time of another launch.
     why_not: Option<String>,
@@ -168,7 +168,8 @@ impl Ran {
         if let Some((_, count)) = self.stops.iter_mut().find(|(known, _)| is_same(known)) {
             *count += 1;
         } else if self.stops.len() < MOST_FINDINGS {
-            // The findings are added to those of the kernel, and the program's own output is no part of a report.
+            // The findings are added to those of the kernel, and a report leaves the program's own
+            // output out.
             let stop = Stop { findings: Vec::new(), more_findings: 0, printed: String::new(), ..stop.clone() };
             self.stops.push((stop, 1));
         } else {

@@ -9,7 +9,8 @@ use crate::memory::{Kind, Leak, Way, copies, leaked};
 /// The most allocations that are listed; the others are only counted.
 const MOST_LISTED: usize = 100;
 
-/// Returns what a document says of memory. Memory of a process that goes on may still be freed, so it is no leak yet.
+/// Returns what a document says of memory. A process that goes on may still free its memory, so
+/// that is not a leak yet.
 pub(super) fn json(has_ended: bool) -> Value {
     let copies = copies();
     let transfers = copies.by_kind.iter().map(|(&(way, is_pageable), count)| {

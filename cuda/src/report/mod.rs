@@ -1,4 +1,4 @@
-//! What ran, for `warpstride run`: a process writes it as one JSON document into the folder that `run` names.
+//! The report of a process, for `warpstride run`, which it writes as one JSON document into the folder that `run` names.
 //!
 //! ```text
 //!  launches (watched by the driver) --> kernels --+

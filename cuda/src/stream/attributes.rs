@@ -20,8 +20,8 @@ const PRIORITY: c_uint = 8;
 const DOMAIN_MAP: c_uint = 9;
 const DOMAIN: c_uint = 10;
 
-/// What programs have set, by stream and attribute. The software GPU keeps it and does nothing with
-/// it.
+/// The attributes that programs have set, by stream and attribute. The software GPU keeps them and
+/// does nothing with them.
 static SET: Mutex<Option<HashMap<(u64, c_uint), Value>>> = Mutex::new(None);
 
 fn with_set<T>(use_it: impl FnOnce(&mut HashMap<(u64, c_uint), Value>) -> T) -> T {

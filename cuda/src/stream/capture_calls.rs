@@ -15,7 +15,7 @@ const NONE: c_uint = 0;
 const ACTIVE: c_uint = 1;
 const BROKEN: c_uint = 2;
 
-/// Where a program wants what is known about a capture.
+/// The places in which a program wants the facts about a capture.
 struct Wanted {
     status: Out<c_uint>,
     id: Out<u64>,

@@ -150,7 +150,7 @@ fn files_load_and_missing_ones_are_named() {
     assert_eq!(call!(cuModuleLoad(&raw mut module, path("").as_ptr())), NO_FILE);
 }
 
-/// What nvcc's generated code passes: a container, or none and a list of containers.
+/// nvcc's generated code passes a container, or a list of containers.
 #[test]
 fn the_wrappers_of_nvcc_load() {
     let _context = Context::new();

@@ -53,7 +53,7 @@ const NON_BLOCKING: u32 = 1;
 /// A list to which work appends.
 pub(crate) type Log = Arc<Mutex<Vec<u32>>>;
 
-/// What a function of the host appends, and where.
+/// The value that a function of the host appends, and the list.
 struct Entry {
     log: Log,
     value: u32,

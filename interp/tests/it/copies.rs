@@ -232,7 +232,7 @@ fn matrices_are_stored_as_they_are_loaded() {
             );
             let (out, report) = results(4, &body);
             let kept = 32 * count;
-            let expected = (0..128).map(|word| if word < kept { 2 * word | (2 * word + 1) << 16 } else { 7 });
+            let expected = (0..128).map(|word| if word < kept { (2 * word) | ((2 * word + 1) << 16) } else { 7 });
             assert_eq!(out, expected.collect::<Vec<u32>>(), "{store}");
             // The three stores by vectors have 4 wavefronts each.
             assert_eq!(report.counters.shared_store.wavefronts, 8 + u64::from(count), "{store}");

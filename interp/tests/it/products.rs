@@ -1,8 +1,8 @@
 //! `mma` gives the bits of an H200.
 //!
-//! `products-h200.bin` has, for each line of [`PRODUCTS`] and three warps each, the registers of the
-//! first matrix, the second, the addend and the sum: 32 lanes of a register side by side. An NVIDIA
-//! H200 (driver 580.159) computed the sums on 2026-11-28, from numbers of like exponents, of
+//! `products-h200.bin` has, for each line of [`PRODUCTS`] and three warps each, the registers of
+//! the first matrix, the second, the addend and the sum: 32 lanes of a register side by side. An
+//! NVIDIA H200 (driver 580.159) computed the sums on 2026-11-28, from numbers of like exponents, of
 //! exponents far apart, and of any bits, with infinities and NaN.
 
 use warpstride_interp::{Config, Memory};

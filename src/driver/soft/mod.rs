@@ -78,7 +78,10 @@ pub struct Config {
 /// the driver.
 #[doc(hidden)]
 #[derive(Clone)]
-pub struct Watch(pub Arc<dyn Fn(&Kernel, &LaunchShape, Result<&interp::Report, &Stop>) + Send + Sync>);
+pub struct Watch(pub Arc<Watcher>);
+
+/// The function of a [`Watch`]: it gets the kernel, the launch's shape, and how the launch ended.
+type Watcher = dyn Fn(&Kernel, &LaunchShape, Result<&interp::Report, &Stop>) + Send + Sync;
 
 impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -406,7 +409,7 @@ impl Soft {
 const SHORTEST_PAUSE: Duration = Duration::from_micros(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 
-/// What a step did.
+/// The outcome of a step.
 #[derive(PartialEq, Eq)]
 enum Progress {
     /// Nothing: the goal is reached.

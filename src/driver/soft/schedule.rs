@@ -68,7 +68,7 @@ impl fmt::Debug for Condition {
     }
 }
 
-/// What comes next on the way to a goal.
+/// The next step on the way to a goal.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next<W> {
     /// The goal is reached.

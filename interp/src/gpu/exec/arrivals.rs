@@ -1,8 +1,8 @@
 //! `mbarrier`: barriers in shared memory, at which threads arrive without waiting.
 //!
-//! Each is an atomic on the barrier's 64 bits. A thread that arrives gets the bits from before, from
-//! which it later knows whether the phase has ended; a thread that waits looks again and again, and
-//! lets the other warps run in between.
+//! Each is an atomic on the barrier's 64 bits. A thread that arrives gets the bits from before,
+//! from which it later knows whether the phase has ended; a thread that waits looks again and
+//! again, and lets the other warps run in between.
 
 use super::warp::Warp;
 use super::{Context, Flow, Issue, atomic};

@@ -1,5 +1,5 @@
-//! `ldmatrix` and `stmatrix`: a warp loads or stores one, two or four matrices of 8 rows of 16 bytes
-//! in shared memory. `movmatrix` transposes one in registers.
+//! `ldmatrix` and `stmatrix`: a warp loads or stores one, two or four matrices of 8 rows of 16
+//! bytes in shared memory. `movmatrix` transposes one in registers.
 //!
 //! Lane 8 * m + r has the address of row r of matrix m. Each lane has 4 bytes of each matrix. The
 //! bytes of a matrix are those of an access of 4 bytes by 32 lanes, and cost the same.

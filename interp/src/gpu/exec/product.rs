@@ -1,8 +1,8 @@
 //! `mma`: a warp multiplies two small matrices and adds a third.
 //!
 //! The elements of each matrix lie in registers of all lanes: "Matrix Fragments for mma" in the PTX
-//! ISA has a picture of each shape, and `Product` has the one rule behind them. A lane that does not
-//! take part gets no result; the instruction is undefined then, and synccheck reports it.
+//! ISA has a picture of each shape, and `Product` has the one rule behind them. A lane that does
+//! not take part gets no result; the instruction is undefined then, and synccheck reports it.
 
 use super::registers::Registers;
 use super::warp::Warp;

@@ -43,7 +43,8 @@ impl<'t> Lowering<'_, 't> {
                 let holds = self.result(holds, File::Pred)?;
                 Ok(vec![look, Draft::step(Op::MbarHasLeft, holds, &[now, phase])])
             }
-            // The copies that the thread has begun write now, which is as early as the hardware may.
+            // The copies that the thread has begun write now, which is as early as the hardware
+            // may.
             (Op::CopyArrive, [address]) => {
                 let count = self.names.constant(File::B64, PresetValue::Bits(u64::from(has("noinc"))))?;
                 let arrive = self.on_barrier(op, opcode, address, &unused, [Some(count), None])?;

@@ -36,6 +36,12 @@ fn literal<'t>(opcode: &str, operand: &Operand<'_>) -> Option<Operand<'t>> {
     (taken == Some(kind)).then_some(plain)
 }
 
+/// Returns whether an opcode has types, and all of them are those of integers.
+pub(super) fn takes_integers(opcode: &str) -> bool {
+    let mut types = opcode.split('.').filter(|part| is_type(part)).peekable();
+    types.peek().is_some() && types.all(|kind| kind.starts_with(['u', 's']))
+}
+
 /// The file for results of an opcode's last type.
 fn file_of_result(opcode: &str) -> File {
     if opcode.ends_with("64") { File::B64 } else { File::B32 }

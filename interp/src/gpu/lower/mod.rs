@@ -32,7 +32,7 @@ use super::code::{
 };
 use super::isa::{self, Form, Op, Shape};
 use super::model::atomics::Update;
-use super::modifiers::{Sync, is_type};
+use super::modifiers::Sync;
 use super::parse::ast::{self, Operand, Statement};
 use super::spelling;
 use super::vocabulary::{AccessKind, File, Kind};
@@ -321,7 +321,7 @@ impl<'m, 't> Lowering<'m, 't> {
         })?;
         let operands = &*self.plain(&opcode, operands)?;
         let is_fraction = |operand: &Operand| matches!(operand, Operand::F32(_) | Operand::F64(_));
-        if operands.iter().any(is_fraction) && takes_integers(&opcode) {
+        if operands.iter().any(is_fraction) && desugar::takes_integers(&opcode) {
             return Err("it has a floating-point number where an integer is required".to_owned());
         }
         let guard = match instruction.guard {
@@ -584,12 +584,6 @@ fn accesses(op: Op) -> Option<AccessKind> {
         Shape::Atomic(_) | Shape::Arrival => Some(AccessKind::Atomic),
         _ => None,
     }
-}
-
-/// Returns whether an opcode has types, and all of them are those of integers.
-fn takes_integers(opcode: &str) -> bool {
-    let mut types = opcode.split('.').filter(|part| is_type(part)).peekable();
-    types.peek().is_some() && types.all(|kind| kind.starts_with(['u', 's']))
 }
 
 /// All operands, with vectors split into their elements.

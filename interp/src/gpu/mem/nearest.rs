@@ -26,7 +26,7 @@ impl Nearest {
 }
 
 impl Slot {
-    /// What stands in the slot of this number; in one of the host, what `pick` takes.
+    /// Returns the content of the slot of this number; in one of the host, what `pick` takes.
     fn nearest(&self, number: usize, pick: impl Fn(&super::host::Ranges) -> Option<&Allocation>) -> Option<Nearest> {
         let base = (number as u64 + 1) << ADDRESS_BITS;
         Some(match self {

@@ -3,9 +3,9 @@
 //! Products of small floats are exact. All terms of an instruction are aligned to the greatest
 //! exponent among them, cut off two bits below the last bit of single precision, and added exactly.
 //! The sum is cut off to single precision, or rounded to half precision. An H200 gives these bits
-//! (`interp/tests/data/products`). The form of the model, a block of terms that are cut off at a few
-//! extra bits, comes from Fasi, Higham, Mikaitis and Pranesh, "Numerical behavior of NVIDIA tensor
-//! cores" (2021).
+//! (`interp/tests/data/products`). The form of the model, a block of terms that are cut off at a
+//! few extra bits, comes from Fasi, Higham, Mikaitis and Pranesh, "Numerical behavior of NVIDIA
+//! tensor cores" (2021).
 
 use super::float::{Format, Number, finish};
 use crate::gpu::modifiers::{Modifiers, Type};
