@@ -7,6 +7,7 @@
 
 use std::ffi::{CStr, c_char};
 use std::marker::PhantomData;
+use warpstride::error::counted;
 
 use crate::code::{Failure, Outcome};
 
@@ -68,7 +69,8 @@ impl<T> Out<T> {
     /// Writes the result.
     pub(crate) fn set(self, value: T) -> Outcome {
         self.check()?;
-        // SAFETY: the caller of the C function promises a pointer that is valid for writes of one result.
+        // SAFETY: the caller of the C function promises a pointer that is valid for writes of one
+        // result.
         unsafe { self.0.write_unaligned(value) };
         Ok(())
     }
@@ -111,7 +113,8 @@ impl<T: Copy> In<T> {
         if self.0.is_null() {
             return Err(null("an operand"));
         }
-        // SAFETY: the caller of the C function promises a pointer that is valid for reads of one operand.
+        // SAFETY: the caller of the C function promises a pointer that is valid for reads of one
+        // operand.
         Ok(unsafe { self.0.read_unaligned() })
     }
 
@@ -146,7 +149,8 @@ impl Text {
         if self.0.is_null() {
             return Err(null("a text"));
         }
-        // SAFETY: the caller of the C function promises a text that ends in NUL, for the length of the call; no function keeps it.
+        // SAFETY: the caller of the C function promises a text that ends in NUL, for the length of
+        // the call; no function keeps it.
         Ok(unsafe { CStr::from_ptr(self.0) })
     }
 
@@ -161,7 +165,8 @@ impl Opaque {
         self.0.is_null()
     }
 
-    /// Returns the pointer; a closure that calls this keeps the whole value, which threads may share.
+    /// Returns the pointer; a closure that calls this keeps the whole value, which threads may
+    /// share.
     pub(crate) fn pointer(self) -> *mut u8 {
         self.0
     }
@@ -211,10 +216,14 @@ impl Opaque {
             return Err(null("bytes"));
         }
         bytes.try_reserve_exact(count).map_err(|_| {
-            Failure::new(crate::code::code::OUT_OF_MEMORY, format!("the host has no {count} bytes for a copy"))
+            Failure::new(
+                crate::code::code::OUT_OF_MEMORY,
+                format!("the host has no {count} for a copy", count = counted(count, "byte")),
+            )
         })?;
         if count > 0 {
-            // SAFETY: the caller of the C function promises so many bytes, and the vector has room for them.
+            // SAFETY: the caller of the C function promises so many bytes, and the vector has room
+            // for them.
             unsafe { std::ptr::copy_nonoverlapping(self.0.cast_const(), bytes.as_mut_ptr(), count) };
             // SAFETY: they were just written.
             unsafe { bytes.set_len(count) };

@@ -38,8 +38,9 @@ struct Retained {
     flags: c_uint,
 }
 
-/// The limits of `CUlimit` from 0 on, with what a Hopper GPU begins with: the stack of a thread, the buffer of `printf`, the
-/// heap, two of dynamic parallelism, the bytes that the L2 cache fetches, and those that persist in it.
+/// The limits of `CUlimit` from 0 on, with what a Hopper GPU begins with: the stack of a thread,
+/// the buffer of `printf`, the heap, two of dynamic parallelism, the bytes that the L2 cache
+/// fetches, and those that persist in it.
 const LIMITS: [usize; 7] = [1024, 8_650_752, 8_388_608, 0, 2048, 64, 0];
 /// The limit whose number no device without dynamic parallelism has.
 const SYNC_DEPTH: usize = 3;
@@ -47,7 +48,8 @@ const SYNC_DEPTH: usize = 3;
 /// The versions of the API that a context may have.
 const API_VERSION: c_uint = 3020;
 
-/// The flags that a context may have: how a thread waits, mapped host memory, and others that change nothing here.
+/// The flags that a context may have: how a thread waits, mapped host memory, and others that
+/// change nothing here.
 const KNOWN_FLAGS: c_uint = 0xff;
 
 thread_local! {
@@ -168,7 +170,8 @@ export! {
         Ok(())
     }
 
-    /// Ends what was made in the primary context of a device. The next call that retains it makes a new one.
+    /// Ends what was made in the primary context of a device. The next call that retains it makes a
+    /// new one.
     fn cuDevicePrimaryCtxReset_v2 as cuDevicePrimaryCtxReset(device: c_int) {
         let process = process()?;
         let mut primary = process.gpu(device)?.primary.lock();

@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::code::{CUresult, Failure, Outcome, code};
 use crate::{process, report};
 
-/// Exports functions under their C names. A function may have further names: `as NAME`, which does the same, and
-/// `per_thread NAME`, where stream 0 is the default stream of the calling thread.
+/// Exports functions under their C names. A function may have further names: `as NAME`, which does
+/// the same, and `per_thread NAME`, where stream 0 is the default stream of the calling thread.
 ///
 /// ```ignore
 /// export! {
@@ -24,7 +24,8 @@ macro_rules! export {
         ///
         /// # Safety
         ///
-        /// - Every pointer is null, or valid for the use that CUDA's documentation names, for the length of the call and of the
+        /// - Every pointer is null, or valid for the use that CUDA's documentation names, for the
+        ///   length of the call and of the
         ///   work that it queues.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case, clippy::too_many_arguments)]

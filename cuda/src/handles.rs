@@ -1,4 +1,5 @@
-//! Tables of what handles name. A number is given out once in the life of a process, so a stale handle is recognised.
+//! Tables of what handles name. A number is given out once in the life of a process, so a stale
+//! handle is recognised.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +8,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use crate::arguments::Handle;
 use crate::code::{Failure, Outcome, code};
 
-/// The number of the next handle: above the small numbers that name the default streams, and as aligned as a pointer.
+/// The number of the next handle: above the small numbers that name the default streams, and as
+/// aligned as a pointer.
 static NEXT: AtomicU64 = AtomicU64::new(0x57_0000_0000);
 
 /// The live objects of one kind.

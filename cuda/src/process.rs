@@ -57,8 +57,8 @@ extern "C" fn in_the_child() {
     FORKED.store(true, Ordering::Relaxed);
 }
 
-/// Returns the failure of every call in a process that was forked from one that had called `cuInit`, as NVIDIA's driver refuses
-/// them: its threads and locks are not the child's.
+/// Returns the failure of every call in a process that was forked from one that had called
+/// `cuInit`, as NVIDIA's driver refuses them: its threads and locks are not the child's.
 pub(crate) fn forked() -> Option<Failure> {
     FORKED.load(Ordering::Relaxed).then(|| {
         Failure::new(
@@ -80,8 +80,8 @@ pub(crate) fn initialize() -> Outcome {
     }
     let made = Process::new()?;
     if PROCESS.set(made).is_ok() {
-        // SAFETY: the handler is a function of this library, which is never unloaded once it is initialised, and it only sets
-        // a flag.
+        // SAFETY: the handler is a function of this library, which is never unloaded once it is
+        // initialised, and it only sets a flag.
         unsafe { libc::pthread_atfork(None, None, Some(in_the_child)) };
         report::begin();
     }

@@ -88,6 +88,7 @@ const UNSAFE: &[&str] = &[
     "cli/src/run_ptx/variables.rs",    // copies into variables of foreign PTX
     "cli/src/signals.rs",              // whether a signal is ignored, which only the C library says
     "cli/src/alloc/",                  // calls of an allocator
+    "cuda/src/",                       // functions of C, whose callers pass pointers
 ];
 
 struct Source {
@@ -101,7 +102,7 @@ struct Source {
 }
 
 /// The folders of the packages' sources.
-const ROOTS: [&str; 3] = ["cli/src", "interp/src", "src"];
+const ROOTS: [&str; 4] = ["cli/src", "cuda/src", "interp/src", "src"];
 
 fn sources() -> Vec<Source> {
     ROOTS.into_iter().flat_map(sources_of).collect()
@@ -286,7 +287,7 @@ const LONGEST: usize = 600;
 
 /// Every file of Rust, by its path in the repository, with its text.
 fn texts() -> Vec<(String, String)> {
-    let folders = ["benches", "build", "cli", "examples", "interp", "kernels/src", "src", "tests"];
+    let folders = ["benches", "build", "cli", "cuda", "examples", "interp", "kernels/src", "src", "tests"];
     texts_below(Path::new(env!("CARGO_MANIFEST_DIR")), &folders)
 }
 
@@ -347,7 +348,8 @@ fn no_kernel_is_chosen_by_a_part_of_its_name() {
     let of_any = parts.map(|part| format!("{part}\""));
     let (of_names, mut seen) = (of_names.collect::<Vec<_>>(), 0);
     // The software GPU knows no kernels, and the table makes their names.
-    for source in sources().iter().filter(|source| source.root != "interp/src" && source.module != "abi") {
+    let foreign = ["cuda/src", "interp/src"];
+    for source in sources().iter().filter(|source| !foreign.contains(&source.root) && source.module != "abi") {
         seen += 1;
         // Tests may look at names.
         let code = source.code.split("mod tests").next().unwrap_or_default();

@@ -13,8 +13,8 @@ const VARIABLE: &str = "WARPSTRIDE_LIBCUDA";
 const NAME: &str = "libwarpstride_cuda.so";
 /// The names by which programs load NVIDIA's driver.
 const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
-/// The folders in which a system keeps libraries, as seen from the folder of the executable. cargo has it in the
-/// same folder, and below that while only tests have been built.
+/// The folders in which a system keeps libraries, as seen from the folder of the executable. cargo
+/// has it in the same folder, and below that while only tests have been built.
 const FOLDERS: [&str; 4] = ["", "../lib", "../lib/warpstride", "deps"];
 
 /// Returns the path of the library.

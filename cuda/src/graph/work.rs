@@ -2,6 +2,7 @@
 
 use std::ffi::c_uint;
 use std::sync::Arc;
+use warpstride::error::counted;
 
 use warpstride::driver::{Copy3d, Memory as _, Pitched, Place, StreamHandle};
 
@@ -130,7 +131,9 @@ impl SideParams {
         let rows = if self.height == 0 { height } else { self.height };
         if (height > 1 || depth > 1) && pitch < width {
             return Err(Failure::value(format!(
-                "a pitch of {pitch} bytes is less than the {width} bytes of a row; pass a larger one"
+                "a pitch of {pitch} is less than the {width} of a row; pass a larger one",
+                pitch = counted(pitch, "byte"),
+                width = counted(width, "byte")
             )));
         }
         let slice = pitch.checked_mul(rows).ok_or_else(too_large)?;
@@ -203,14 +206,18 @@ impl FillParams {
         let Self { address, pitch, element, width, height, .. } = self;
         if !matches!(element, 1 | 2 | 4) || address % u64::from(element) != 0 {
             return Err(Failure::value(format!(
-                "elements of {element} bytes at {address:#x} are refused; pass 1, 2 or 4, aligned"
+                "elements of {element} at {address:#x} are refused; pass 1, 2 or 4, aligned",
+                element = counted(element, "byte")
             )));
         }
         let row = width.checked_mul(element as usize).filter(|row| height <= 1 || *row <= pitch);
         let fits = row.and_then(|row| pitch.checked_mul(height.saturating_sub(1))?.checked_add(row));
         if fits.and_then(|bytes| address.checked_add(bytes as u64)).is_none() {
             return Err(Failure::value(format!(
-                "{height} rows of {width} elements with a pitch of {pitch} bytes do not fit"
+                "{height} of {width} with a pitch of {pitch} do not fit",
+                height = counted(height, "row"),
+                width = counted(width, "element"),
+                pitch = counted(pitch, "byte")
             )));
         }
         Ok(Work::Fill { params: self, device })

@@ -6,6 +6,7 @@ mod occupancy;
 
 use std::ffi::c_uint;
 use std::sync::Arc;
+use warpstride::error::counted;
 
 use warpstride::driver::{Modules as _, StreamHandle, Streams as _};
 use warpstride::interp::MAX_BEGUN;
@@ -101,7 +102,11 @@ pub(crate) fn parameters(function: &Function, each: In<Opaque>, extra: In<Opaque
     }
     let (buffer, size) = buffer(extra)?;
     if size < bytes.len() || size > bytes.len().next_multiple_of(STRUCTURE) {
-        return Err(Failure::value(format!("the parameters have {size} bytes, and the kernel takes {}", bytes.len())));
+        return Err(Failure::value(format!(
+            "the parameters have {size}, and the kernel takes {}",
+            bytes.len(),
+            size = counted(size, "byte")
+        )));
     }
     buffer.bytes(bytes.len())
 }
@@ -134,8 +139,9 @@ fn check_cooperative(function: &Function, shape: &LaunchShape) -> Outcome {
         return Ok(());
     }
     let why = format!(
-        "a cooperative launch of {:?} has {blocks} blocks, and the software GPU runs {most} of them at a time; use a smaller grid",
-        function.kernel.name()
+        "a cooperative launch of {:?} has {blocks}, and the software GPU runs {most} of them at a time; use a smaller grid",
+        function.kernel.name(),
+        blocks = counted(blocks, "block")
     );
     Err(Failure::new(code::COOPERATIVE_LAUNCH_TOO_LARGE, why))
 }

@@ -1,6 +1,7 @@
 //! Occupancy: how many blocks a multiprocessor of the model holds.
 
 use std::ffi::{c_int, c_uint};
+use warpstride::error::counted;
 
 use warpstride::interp::launch_shape::{MAX_BLOCK_THREADS, WARP};
 
@@ -51,7 +52,9 @@ pub(super) fn blocks(function: &Function, threads: u32, dynamic: u64) -> Outcome
 
 fn threads_of(block: c_int) -> Outcome<u32> {
     let threads = u32::try_from(block).ok().filter(|&threads| threads > 0);
-    threads.ok_or_else(|| Failure::value(format!("a block cannot have {block} threads; ask for 1 or more")))
+    threads.ok_or_else(|| {
+        Failure::value(format!("a block cannot have {block}; ask for 1 or more", block = counted(block, "thread")))
+    })
 }
 
 fn max_active(count: Out<c_int>, of: Handle<Function>, block: c_int, dynamic: usize, flags: c_uint) -> Outcome {
@@ -70,7 +73,8 @@ fn check_flags(flags: c_uint) -> Outcome {
 /// Returns the grid and the block that fill the GPU with the most threads: the largest such block.
 fn potential(of: Handle<Function>, shared_of: SharedOf, dynamic: usize, limit: c_int) -> Outcome<[c_int; 2]> {
     let function = function(of)?;
-    let most = u32::try_from(limit).map_err(|_| Failure::value(format!("a block has no limit of {limit} threads")))?;
+    let most = u32::try_from(limit)
+        .map_err(|_| Failure::value(format!("a block has no limit of {limit}", limit = counted(limit, "thread"))))?;
     let most = if most == 0 { MAX_BLOCK_THREADS } else { most }.min(function.max_threads());
     let (mut best, mut best_threads) = ([0, 0], 0);
     let mut threads = most;
@@ -148,7 +152,7 @@ export! {
         let function = function(of)?;
         let (count, threads) = (threads_of(count)?, threads_of(block)?);
         if blocks(&function, threads, 0)? < count {
-            return Err(Failure::value(format!("a multiprocessor does not hold {count} blocks of {threads} threads")));
+            return Err(Failure::value(format!("a multiprocessor does not hold {count} of {threads}", count = counted(count, "block"), threads = counted(threads, "thread"))));
         }
         let each = u64::from(function.gpu()?.model.shared_bytes) / u64::from(count) / SHARED_PIECE * SHARED_PIECE;
         let most = function.kernel.shared_limit().saturating_sub(function.kernel.shared_bytes());

@@ -5,6 +5,7 @@
 //! memory runs late. A synchronous copy within devices is only queued.
 
 use std::sync::Arc;
+use warpstride::error::counted;
 
 use super::side::Side;
 use super::table::Home;
@@ -115,7 +116,10 @@ impl Job {
         staged.try_reserve_exact(bytes).map_err(|_| {
             Failure::new(
                 code::OUT_OF_MEMORY,
-                format!("the host has no {bytes} bytes in which a copy could keep its source"),
+                format!(
+                    "the host has no {bytes} in which a copy could keep its source",
+                    bytes = counted(bytes, "byte")
+                ),
             )
         })?;
         staged.resize(bytes, 0);
@@ -140,8 +144,9 @@ fn home(side: &Operand, extent: Extent) -> Outcome<Home> {
     let bytes = extent.span(side).ok_or_else(too_large)?;
     if (extent.height > 1 && side.row_pitch < extent.width) || (extent.depth > 1 && side.slice_pitch < extent.width) {
         return Err(Failure::value(format!(
-            "the pitch of a side is {}, less than the {} bytes of a row",
-            side.row_pitch, extent.width
+            "the pitch of a side is {}, less than the {} of a row",
+            side.row_pitch,
+            counted(extent.width, "byte")
         )));
     }
     let home = process.memory.home(process, side.address, bytes as u64)?;

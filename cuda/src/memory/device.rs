@@ -1,6 +1,7 @@
 //! Memory of devices.
 
 use std::ffi::c_uint;
+use warpstride::error::counted;
 
 use warpstride::driver::Memory as _;
 
@@ -38,7 +39,7 @@ export! {
         address.check()?;
         pitch.check()?;
         if !matches!(element, 4 | 8 | 16) {
-            return Err(Failure::value(format!("an element of {element} bytes has no pitch; pass 4, 8 or 16")));
+            return Err(Failure::value(format!("an element of {element} has no pitch; pass 4, 8 or 16", element = counted(element, "byte"))));
         }
         let each = width.checked_next_multiple_of(PITCH);
         let all = each.and_then(|each| each.checked_mul(height));

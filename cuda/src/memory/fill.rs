@@ -1,6 +1,7 @@
 //! Fills with a value of 1, 2 or 4 bytes.
 
 use std::sync::Arc;
+use warpstride::error::counted;
 
 use super::side::{CHUNK, Side};
 use super::table::Home;
@@ -42,7 +43,10 @@ impl Rows {
     fn new(pitch: usize, width: usize, height: usize, element: usize) -> Outcome<Self> {
         let width = width.checked_mul(element).ok_or_else(too_large)?;
         if height > 1 && pitch < width {
-            return Err(Failure::value(format!("the pitch is {pitch}, less than the {width} bytes of a row")));
+            return Err(Failure::value(format!(
+                "the pitch is {pitch}, less than the {width} of a row",
+                width = counted(width, "byte")
+            )));
         }
         Ok(Self { pitch, width, height })
     }
@@ -67,8 +71,8 @@ fn too_large() -> Failure {
     Failure::value("the rows of a fill are larger than memory")
 }
 
-/// Queues a fill. One of page-locked memory, or of memory that was set to do so, makes a synchronous
-/// call wait.
+/// Queues a fill. One of page-locked memory, or of memory that was set to do so, makes a
+/// synchronous call wait.
 fn fill(address: u64, rows: Outcome<Rows>, pattern: Pattern, on: Handle<Stream>, is_synchronous: bool) -> Outcome {
     let rows = rows?;
     let (process, stream) = (process()?, stream(on)?);
@@ -78,8 +82,9 @@ fn fill(address: u64, rows: Outcome<Rows>, pattern: Pattern, on: Handle<Stream>,
     let Pattern { bytes, .. } = pattern;
     if !address.is_multiple_of(bytes as u64) || (rows.height > 1 && !rows.pitch.is_multiple_of(bytes)) {
         return Err(Failure::value(format!(
-            "a fill with values of {bytes} bytes needs an address and a pitch of such a multiple, not {address:#x} and {}",
-            rows.pitch
+            "a fill with values of {bytes} needs an address and a pitch of such a multiple, not {address:#x} and {}",
+            rows.pitch,
+            bytes = counted(bytes, "byte")
         )));
     }
     let span = rows.span().ok_or_else(too_large)?;

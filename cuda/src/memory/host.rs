@@ -2,6 +2,7 @@
 
 use std::ffi::c_uint;
 use std::ptr::NonNull;
+use warpstride::error::counted;
 
 use warpstride::driver::Memory as _;
 
@@ -57,8 +58,9 @@ fn register(memory: Opaque, bytes: usize, flags: c_uint) -> Outcome {
     let place = NonNull::new(memory.0).filter(|_| bytes > 0 && flags & !REGISTER_FLAGS == 0);
     let Some(place) = place else {
         return Err(Failure::value(format!(
-            "{bytes} bytes at {:#x} are not registered with flags {flags:#x}",
-            memory.address()
+            "{bytes} at {:#x} are not registered with flags {flags:#x}",
+            memory.address(),
+            bytes = counted(bytes, "byte")
         )));
     };
     if flags & REGISTER_IO_MEMORY != 0 {
@@ -68,11 +70,19 @@ fn register(memory: Opaque, bytes: usize, flags: c_uint) -> Outcome {
     if table.overlaps(memory.address(), bytes as u64) {
         return Err(Failure::new(
             code::HOST_MEMORY_ALREADY_REGISTERED,
-            format!("a part of the {bytes} bytes at {:#x} is page-locked already", memory.address()),
+            format!(
+                "a part of the {bytes} at {:#x} is page-locked already",
+                memory.address(),
+                bytes = counted(bytes, "byte")
+            ),
         ));
     }
     if !is_mapped(place, bytes) {
-        return Err(Failure::value(format!("the process does not have the {bytes} bytes at {:#x}", memory.address())));
+        return Err(Failure::value(format!(
+            "the process does not have the {bytes} at {:#x}",
+            memory.address(),
+            bytes = counted(bytes, "byte")
+        )));
     }
     // SAFETY: the pages are there, and the caller of the C function promises that they stay until
     // the memory is unregistered.

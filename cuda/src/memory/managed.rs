@@ -1,6 +1,7 @@
 //! Memory that the host and the devices share, and advice about it, which changes nothing here.
 
 use std::ffi::{c_int, c_uint};
+use warpstride::error::counted;
 
 use super::table::{Allocation, Kind};
 use crate::arguments::{Handle, In, Opaque, Out};
@@ -78,7 +79,10 @@ fn advised<T>(address: u64, bytes: usize, change: impl FnOnce(&mut Advice) -> Ou
         found.kind == Kind::Managed && bytes > 0 && bytes as u64 <= found.bytes - (address - base)
     };
     let found = table.around_mut(address).filter(fits).ok_or_else(|| {
-        Failure::value(format!("the {bytes} bytes at {address:#x} are not all in memory of cuMemAllocManaged"))
+        Failure::value(format!(
+            "the {bytes} at {address:#x} are not all in memory of cuMemAllocManaged",
+            bytes = counted(bytes, "byte")
+        ))
     })?;
     change(&mut found.advice)
 }
@@ -126,7 +130,10 @@ fn attribute(data: Opaque, room: usize, attribute: c_uint, address: u64, bytes: 
     };
     let places = room / size_of::<c_int>();
     if room == 0 || !room.is_multiple_of(size_of::<c_int>()) || (attribute != 3 && places != 1) {
-        return Err(Failure::value(format!("an attribute of a range does not have {room} bytes")));
+        return Err(Failure::value(format!(
+            "an attribute of a range does not have {room}",
+            room = counted(room, "byte")
+        )));
     }
     data.results::<c_int>().set_all([value].into_iter().chain(std::iter::repeat(NEITHER)), places)
 }

@@ -232,7 +232,8 @@ export! {
         let allocation = taken.ok_or_else(|| not_an_allocation(address))?;
         forget(process, &allocation);
         stream.queue_now("a free", |gpu, soft| {
-            // SAFETY: the allocation was taken out of the table, so it is freed once; the program orders its use.
+            // SAFETY: the allocation was taken out of the table, so it is freed once; the program
+            // orders its use.
             unsafe { gpu.soft.pool_free(address, soft) }
         })
     }

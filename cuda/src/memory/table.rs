@@ -5,6 +5,7 @@ use std::ffi::c_uint;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use warpstride::error::counted;
 
 use warpstride::driver::Memory as _;
 
@@ -168,8 +169,9 @@ impl Memory {
         if let Some((base, found)) = self.lock().around(address) {
             if bytes > found.bytes - (address - base) {
                 return Err(Failure::value(format!(
-                    "the {bytes} bytes at {address:#x} go beyond their allocation, which has {} at {base:#x}",
-                    found.bytes
+                    "the {bytes} at {address:#x} go beyond their allocation, which has {} at {base:#x}",
+                    found.bytes,
+                    bytes = counted(bytes, "byte")
                 )));
             }
             return Ok(match found.kind {
@@ -187,7 +189,10 @@ impl Memory {
         // Variables of modules are not in the table.
         let holds = |gpu: &crate::process::Gpu| gpu.soft.memory().allocation_around(address, bytes).is_some();
         let device = process.gpus.iter().position(holds).ok_or_else(|| {
-            Failure::value(format!("the {bytes} bytes at {address:#x} are not all in one live allocation of a device"))
+            Failure::value(format!(
+                "the {bytes} at {address:#x} are not all in one live allocation of a device",
+                bytes = counted(bytes, "byte")
+            ))
         })?;
         Ok(Home::Device(device as i32, false))
     }

@@ -28,7 +28,8 @@ pub(crate) struct Count {
 pub(crate) struct Copies {
     /// By direction, and by whether a side is pageable memory.
     pub(crate) by_kind: BTreeMap<(Way, bool), Count>,
-    /// Asynchronous copies that made the host wait, since a side is pageable or both are the host's.
+    /// Asynchronous copies that made the host wait, since a side is pageable or both are the
+    /// host's.
     pub(crate) hidden_waits: u64,
 }
 

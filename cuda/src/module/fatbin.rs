@@ -11,6 +11,7 @@
 //! NVIDIA does not document the format; this is what nvcc 11 to 13 write.
 
 use std::io::Read as _;
+use warpstride::error::counted;
 
 use warpstride::interp::MAX_TEXT_BYTES;
 
@@ -64,7 +65,13 @@ pub(super) fn container_bytes(header: &[u8]) -> Result<usize, String> {
     }
     let whole = own.checked_add(entries).filter(|&bytes| own >= HEADER as u64 && bytes <= MOST_BYTES);
     let whole = whole.and_then(|bytes| usize::try_from(bytes).ok());
-    whole.ok_or_else(|| format!("a fatbinary cannot have a header of {own} bytes and {entries} bytes of entries"))
+    whole.ok_or_else(|| {
+        format!(
+            "a fatbinary cannot have a header of {own} and {entries} of entries",
+            own = counted(own, "byte"),
+            entries = counted(entries, "byte")
+        )
+    })
 }
 
 /// Returns the PTX of a container, in its order.
@@ -118,7 +125,10 @@ impl Entry<'_> {
         let compressed = self.flags & (LZ4 | ZSTD) != 0;
         let bytes = if compressed { self.bytes } else { self.payload.len() as u64 };
         let Some(bytes) = usize::try_from(bytes).ok().filter(|&bytes| bytes <= MAX_TEXT_BYTES) else {
-            return Err(format!("a fatbinary has {bytes} bytes of PTX, and the limit is {MAX_TEXT_BYTES}"));
+            return Err(format!(
+                "a fatbinary has {bytes} of PTX, and the limit is {MAX_TEXT_BYTES}",
+                bytes = counted(bytes, "byte")
+            ));
         };
         let mut text = match self.flags & (LZ4 | ZSTD) {
             0 => self.payload.to_vec(),

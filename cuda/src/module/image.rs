@@ -1,5 +1,5 @@
-//! The images that programs load: PTX as text, fatbinaries that hold PTX, and machine code, which the software
-//! GPU refuses.
+//! The images that programs load: PTX as text, fatbinaries that hold PTX, and machine code, which
+//! the software GPU refuses.
 
 use std::sync::Once;
 

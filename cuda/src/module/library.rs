@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_int, c_uint};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use warpstride::error::counted;
 
 use warpstride::interp::{Kernel, Module};
 
@@ -164,7 +165,10 @@ fn not_to_be_had(of: &Library, name: &str, is_there: bool, what: &str) -> Failur
         return Failure::unsupported(format!("{name:?} is {what}, which the software GPU does not have"));
     }
     let kernels = of.parsed.kernels().count();
-    Failure::new(code::NOT_FOUND, format!("the library, of {kernels} kernels, has nothing of the name {name:?}"))
+    Failure::new(
+        code::NOT_FOUND,
+        format!("the library, of {kernels}, has nothing of the name {name:?}", kernels = counted(kernels, "kernel")),
+    )
 }
 
 export! {

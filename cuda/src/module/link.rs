@@ -2,6 +2,7 @@
 
 use std::ffi::c_uint;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use warpstride::error::counted;
 
 use warpstride::interp::{MAX_TEXT_BYTES, Module};
 
@@ -67,7 +68,8 @@ impl State {
         let bytes = self.texts.iter().map(String::len).sum::<usize>().saturating_add(text.len());
         if bytes > MAX_TEXT_BYTES {
             return Err(Failure::value(format!(
-                "the inputs of a linker have {bytes} bytes; the limit is {MAX_TEXT_BYTES}"
+                "the inputs of a linker have {bytes}; the limit is {MAX_TEXT_BYTES}",
+                bytes = counted(bytes, "byte")
             )));
         }
         self.texts.push(text);
@@ -117,7 +119,7 @@ export! {
         let link = process()?.loader.links.get(link)?;
         Options::read(count, kinds, values)?;
         if data.is_null() || bytes == 0 || bytes as u64 > MOST_FILE_BYTES {
-            return Err(Failure::value(format!("an input of {bytes} bytes cannot be linked; pass PTX")));
+            return Err(Failure::value(format!("an input of {bytes} cannot be linked; pass PTX", bytes = counted(bytes, "byte"))));
         }
         let mut state = link.lock();
         let added = state.add(kind, &named(name)?, || data.bytes(bytes));

@@ -63,8 +63,8 @@ struct Row {
     counted: InstructionCounters,
 }
 
-/// The members of a finding that do not differ from one launch to the next: the rule, the instruction and its line, and
-/// whether it is a note.
+/// The members of a finding that do not differ from one launch to the next: the rule, the
+/// instruction and its line, and whether it is a note.
 type Key = (String, u32, String, bool);
 
 fn key(finding: &Finding) -> Key {

@@ -1,4 +1,4 @@
-//! What the process copied, and the memory that it has not freed at its end.
+//! The copies of the process, and the memory that it has not freed at its end.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,5 @@
-//! The report of a process, for `warpstride run`, which it writes as one JSON document into the folder that `run` names.
+//! The report of a process, for `warpstride run`, which it writes as one JSON document into the
+//! folder that `run` names.
 //!
 //! ```text
 //!  launches (watched by the driver) --> kernels --+
@@ -6,9 +7,10 @@
 //!  allocations, transfers ------------> memory ---+
 //! ```
 //!
-//! The process writes the document when it ends. It also writes it after a launch that stopped or has a new finding, and
-//! after others as often as costs little, because a process that is killed writes nothing at its end. A document is whole at any time: it is written under
-//! a temporary name, and renamed.
+//! The process writes the document when it ends. It also writes it after a launch that stopped or
+//! has a new finding, and after others as often as costs little, because a process that is killed
+//! writes nothing at its end. A document is whole at any time: it is written under a temporary
+//! name, and renamed.
 
 mod calls;
 mod kernels;
@@ -42,7 +44,8 @@ const LOG: &str = "WARPSTRIDE_RUN_LOG";
 
 /// The version of the document.
 const SCHEMA: u32 = 1;
-/// The time that a process may spend on documents before its end: this much, and this part of the time that it has run.
+/// The time that a process may spend on documents before its end: this much, and this part of the
+/// time that it has run.
 const FREE: Duration = Duration::from_millis(100);
 const PART: u32 = 20;
 /// The longest time that the end of the process waits for a thread that notes something.
@@ -76,7 +79,8 @@ fn set(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Sets what the software GPUs count and check. With a model, the report predicts the time of launches.
+/// Sets what the software GPUs count and check. With a model, the report predicts the time of
+/// launches.
 pub(crate) fn configure(config: &mut Config, predicted: Option<DeviceModel>) -> Outcome {
     if let Some(names) = set(CHECKS) {
         let checks = names.parse().map_err(|error| Failure::value(format!("{CHECKS}={names}: {error}")))?;
@@ -101,7 +105,8 @@ pub(crate) fn configure(config: &mut Config, predicted: Option<DeviceModel>) -> 
 /// Begins the report of the process.
 pub(crate) fn begin() {
     if REPORT.get().is_some() {
-        // SAFETY: the handler is a function of this library, and the C library calls it before it unloads the library.
+        // SAFETY: the handler is a function of this library, and the C library calls it before it
+        // unloads the library.
         let registered = unsafe { libc::atexit(at_exit) };
         if registered != 0 {
             eprintln!(
@@ -122,7 +127,8 @@ extern "C" fn at_exit() {
     });
 }
 
-/// Returns the report, if calls of this process are noted. In a fork another thread of the parent may hold the lock for ever.
+/// Returns the report, if calls of this process are noted. In a fork another thread of the parent
+/// may hold the lock for ever.
 fn noting() -> Option<&'static Report> {
     REPORT.get().filter(|_| forked().is_none())
 }
@@ -165,7 +171,8 @@ impl Report {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Locks the state unless another thread holds it for long: a process that ends in the midst of a call must end.
+    /// Locks the state unless another thread holds it for long: a process that ends in the midst of
+    /// a call must end.
     fn lock_in_time(&self) -> Option<MutexGuard<'_, State>> {
         let begin = Instant::now();
         loop {

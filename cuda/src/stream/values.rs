@@ -2,6 +2,7 @@
 
 use std::ffi::c_uint;
 use std::sync::Arc;
+use warpstride::error::counted;
 
 use warpstride::driver::StreamHandle;
 
@@ -63,7 +64,8 @@ fn check(gpu: &Gpu, operation: Operation) -> Outcome<Operation> {
     let (Operation::Write { address, bytes, .. } | Operation::Wait { address, bytes, .. }) = operation;
     if address % bytes as u64 != 0 {
         return Err(Failure::value(format!(
-            "{address:#x} is not a multiple of the {bytes} bytes of the value; align it"
+            "{address:#x} is not a multiple of the {bytes} of the value; align it",
+            bytes = counted(bytes, "byte")
         )));
     }
     if read(gpu, address, bytes).is_none() {
