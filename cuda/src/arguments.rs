@@ -5,11 +5,9 @@
 //! null, or valid for the use that the function's documentation names, for the length of the call.
 //! Null is an error here and never followed. Handles are numbers here: see `handles.rs`.
 
+use crate::code::{Failure, Outcome};
 use std::ffi::{CStr, c_char};
 use std::marker::PhantomData;
-use warpstride::error::counted;
-
-use crate::code::{Failure, Outcome};
 
 /// A place for one result.
 #[repr(transparent)]
@@ -218,7 +216,7 @@ impl Opaque {
         bytes.try_reserve_exact(count).map_err(|_| {
             Failure::new(
                 crate::code::code::OUT_OF_MEMORY,
-                format!("the host has no {count} for a copy", count = counted(count, "byte")),
+                format!("the host has too little memory for a copy of {count} B"),
             )
         })?;
         if count > 0 {

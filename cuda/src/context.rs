@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use warpstride::driver::Peers as _;
 
-use crate::arguments::{Handle, Opaque, Out};
+use crate::arguments::{Handle, In, Opaque, Out};
 use crate::code::{Failure, Outcome, code};
 use crate::export::export;
 use crate::process::{Gpu, Process, process};
@@ -25,6 +25,21 @@ pub(crate) struct Context {
     limits: Mutex<[usize; LIMITS.len()]>,
     cache_config: AtomicU32,
     shared_config: AtomicU32,
+}
+
+/// The parameters of a context, as `CUctxCreateParams`: some multiprocessors, or the data of a graphics API.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Parameters {
+    affinities: Opaque,
+    count: c_int,
+    graphics: Opaque,
+}
+
+impl Parameters {
+    fn are_none(&self) -> bool {
+        self.affinities.is_null() && self.count == 0 && self.graphics.is_null()
+    }
 }
 
 /// A device's primary context, of which there is one as long as a call retains it.
@@ -216,8 +231,8 @@ export! {
     }
 
     /// Makes a context, and makes it current; parameters beyond the flags are not supported.
-    fn cuCtxCreate_v4(context: Out<Handle<Context>>, parameters: Opaque, flags: c_uint, device: c_int) {
-        if !parameters.is_null() {
+    fn cuCtxCreate_v4(context: Out<Handle<Context>>, parameters: In<Parameters>, flags: c_uint, device: c_int) {
+        if !parameters.is_null() && !parameters.get()?.are_none() {
             return Err(Failure::unsupported("the software GPU has no contexts with parameters"));
         }
         create(context, flags, device)

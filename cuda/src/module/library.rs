@@ -249,13 +249,16 @@ export! {
         Ok(())
     }
 
-    /// Finds a managed variable of a library, which the software GPU does not have.
-    fn cuLibraryGetManaged(_address: Out<u64>, _bytes: Out<usize>, of: Handle<Library>, name: Text) {
+    /// Finds a managed variable of a library, which the host uses at the same address.
+    fn cuLibraryGetManaged(address: Out<u64>, bytes: Out<usize>, of: Handle<Library>, name: Text) {
         let (library, name) = (library(of)?, name.string()?);
-        if library.parsed.variables().any(|known| known == name) {
-            return Err(not_to_be_had(&library, &name, true, "a managed variable"));
+        if !library.parsed.is_managed(&name) {
+            return Err(no_variable(&name));
         }
-        Err(no_variable(&name))
+        let (base, length) = library.module(&*current()?)?.variable(&name)?;
+        address.set_if_wanted(base);
+        bytes.set_if_wanted(length as usize);
+        Ok(())
     }
 
     /// Finds a function that host and GPU call by the same pointer, which the software GPU does not

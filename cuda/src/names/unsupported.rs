@@ -3,25 +3,9 @@
 //! `cuda/names.txt` lists all names. The test `names` compares it with what the library exports,
 //! and prints the names to add here.
 
-use std::io::Write as _;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64};
 
-use crate::code::{CUresult, Failure};
-use crate::export::call;
-
-/// Exports functions that refuse every call. They take no parameters: where the caller cleans up,
-/// as in the C ABI of all systems with CUDA, a function may ignore those that it is passed.
-macro_rules! unsupported {
-    ($($name:ident)*) => {$(
-        /// Refuses the call.
-        #[unsafe(no_mangle)]
-        #[allow(non_snake_case)]
-        extern "C" fn $name() -> CUresult {
-            static TOLD: AtomicBool = AtomicBool::new(false);
-            refuse(stringify!($name), &TOLD)
-        }
-    )*};
-}
+use crate::export::unsupported;
 
 /// Exports variables that a debugger reads and writes.
 macro_rules! variables {
@@ -30,20 +14,6 @@ macro_rules! variables {
         #[allow(non_upper_case_globals)]
         static $name: AtomicU64 = AtomicU64::new(0);
     )*};
-}
-
-/// Refuses a call, and says so on standard error the first time.
-fn refuse(name: &'static str, told: &AtomicBool) -> CUresult {
-    call(name, || {
-        if !told.swap(true, Ordering::Relaxed) {
-            // A program without standard error gets the code.
-            let _ = writeln!(
-                std::io::stderr(),
-                "warpstride: the program called {name}, which the software GPU does not support"
-            );
-        }
-        Err(Failure::unsupported(format!("the software GPU does not support {name}")))
-    })
 }
 
 #[rustfmt::skip]

@@ -309,3 +309,31 @@ fn what_nvcc_writes_loads() {
         check_add(function(load(&std::fs::read(&out).expect("readable")), c"add"));
     }
 }
+
+#[test]
+fn the_host_uses_a_managed_variable_at_the_same_address() {
+    const TEXT: &[u8] = b".version 8.0\n.target sm_80\n.address_size 64\n\
+        .visible .global .attribute(.managed) .align 4 .u32 count = 5;\n.global .align 4 .u32 other;\n\
+        .visible .entry k() { .reg .b32 %r<3>; ld.global.u32 %r1, [count]; add.u32 %r2, %r1, 10; \
+        st.global.u32 [count], %r2; ret; }\0";
+    begin();
+    let (code, library) = load_library(TEXT.as_ptr());
+    assert_eq!(code, 0);
+    let (mut address, mut bytes, mut kernel) = (0_u64, 0_usize, 0_u64);
+    assert_eq!(call!(cuLibraryGetManaged(&raw mut address, &raw mut bytes, library, c"other".as_ptr())), NOT_FOUND);
+    ok!(cuLibraryGetManaged(&raw mut address, &raw mut bytes, library, c"count".as_ptr()));
+    assert_eq!(bytes, 4);
+    let count = std::ptr::with_exposed_provenance_mut::<u32>(address as usize);
+    // SAFETY: the variable is memory of the host, which nothing else uses now.
+    let first = unsafe { count.read_volatile() };
+    assert_eq!(first, 5);
+    // SAFETY: as above.
+    unsafe { count.write_volatile(6) };
+    ok!(cuLibraryGetKernel(&raw mut kernel, library, c"k".as_ptr()));
+    assert_eq!(launch(kernel, 1, &[]), 0);
+    ok!(cuCtxSynchronize());
+    // SAFETY: as above, since the launch has ended.
+    let last = unsafe { count.read_volatile() };
+    assert_eq!(last, 16);
+    ok!(cuLibraryUnload(library));
+}

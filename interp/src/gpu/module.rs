@@ -85,6 +85,12 @@ impl Module {
         self.source.variables.list.iter().find(|variable| variable.name == name).map(|variable| variable.bytes)
     }
 
+    /// Returns whether the host uses a variable, too, where memory has addresses of the host.
+    #[doc(hidden)]
+    pub fn is_managed(&self, name: &str) -> bool {
+        self.source.variables.list.iter().any(|variable| variable.name == name && variable.managed)
+    }
+
     /// Frees the module's variables in `memory`; a later launch there begins with fresh ones.
     ///
     /// # Errors

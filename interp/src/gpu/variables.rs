@@ -6,6 +6,7 @@
 //! [`Module::variable`](super::Module::variable) has been called. Each variable is an allocation of
 //! its own, so that an access beyond its end is detected.
 
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,6 +27,8 @@ pub(crate) struct Variable {
     pub(crate) name: String,
     /// True if kernels may only read it: `.const`.
     pub(crate) constant: bool,
+    /// True if the host uses it, too, in memory that has addresses of the host.
+    pub(crate) managed: bool,
     /// Its size in bytes; bytes beyond `image` are 0.
     pub(crate) bytes: u64,
     /// Its first bytes.
@@ -72,7 +75,9 @@ impl Variables {
     /// Removes them from `memory`.
     pub(crate) fn remove(&self, memory: &Memory) -> Result<()> {
         // Frees every variable, even if an earlier one failed.
-        memory.forget_module(self.id).iter().map(|&address| memory.free(address)).fold(Ok(()), Result::and)
+        let placed = memory.forget_module(self.id);
+        let each = self.list.iter().zip(placed.iter());
+        each.map(|(variable, &address)| variable.free(memory, address)).fold(Ok(()), Result::and)
     }
 
     fn place(&self, memory: &Memory) -> Result<Vec<u64>> {
@@ -89,10 +94,10 @@ impl Variables {
         }
         let mut addresses = Vec::with_capacity(self.list.len());
         for variable in &self.list {
-            match memory.alloc_variable(variable.bytes, variable.constant) {
+            match variable.alloc(memory) {
                 Ok(address) => addresses.push(address),
                 Err(error) => {
-                    addresses.iter().try_for_each(|&address| memory.free(address))?;
+                    self.list.iter().zip(&addresses).try_for_each(|(placed, &address)| placed.free(memory, address))?;
                     return Err(error.while_doing(format!("placing variable {:?} of the module", variable.name)));
                 }
             }
@@ -105,6 +110,28 @@ impl Variables {
             }
         }
         Ok(addresses)
+    }
+}
+
+impl Variable {
+    /// Returns whether it lies in memory of the host.
+    fn is_of_host(&self, memory: &Memory) -> bool {
+        self.managed && memory.has_addresses_of_host()
+    }
+
+    fn alloc(&self, memory: &Memory) -> Result<u64> {
+        if self.is_of_host(memory) {
+            return Ok(memory.alloc_host(self.bytes)?.as_ptr().expose_provenance() as u64);
+        }
+        memory.alloc_variable(self.bytes, self.constant)
+    }
+
+    fn free(&self, memory: &Memory, address: u64) -> Result<()> {
+        let of_host = self.is_of_host(memory).then(|| std::ptr::with_exposed_provenance_mut(address as usize));
+        match of_host.and_then(NonNull::new) {
+            Some(first) => memory.free_host(first),
+            None => memory.free(address),
+        }
     }
 }
 

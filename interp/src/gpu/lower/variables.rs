@@ -65,7 +65,8 @@ impl<'t> Symbols<'t> {
                 }));
                 let bytes = variable.bytes.unwrap_or(0).max(1);
                 let (name, constant) = (variable.name.to_owned(), variable.space == Space::Const);
-                list.push(variables::Variable { name, constant, bytes, image, pointers });
+                let managed = variable.managed;
+                list.push(variables::Variable { name, constant, managed, bytes, image, pointers });
             }
         }
         (symbols, Variables::new(list))

@@ -138,6 +138,8 @@ pub(crate) struct Variable<'t> {
     pub(crate) initial: Option<Initial<'t>>,
     /// True if it is declared here and defined in another module.
     pub(crate) external: bool,
+    /// True if the host uses it, too, at the same address: `.attribute(.managed)`.
+    pub(crate) managed: bool,
 }
 
 /// An initialiser.

@@ -27,6 +27,7 @@ struct Declared<'t> {
     lanes: u8,
     align: Option<u64>,
     element_bytes: u64,
+    managed: bool,
 }
 
 impl<'t> Parser<'t> {
@@ -404,7 +405,7 @@ impl<'t> Parser<'t> {
 
     /// Parses `.align 8 .v2 .b32` and the attributes that may stand between them.
     fn declared(&mut self) -> Result<Declared<'t>> {
-        let (mut align, mut ty, mut bytes, mut lanes) = (None, "", None, 1);
+        let (mut align, mut ty, mut bytes, mut lanes, mut managed) = (None, "", None, 1, false);
         while let Some(word) = self.peek_word().filter(|word| word.starts_with('.')) {
             let line = self.line();
             self.at += 1;
@@ -420,7 +421,13 @@ impl<'t> Parser<'t> {
                 ".v2" => lanes = 2,
                 ".v4" => lanes = 4,
                 ".ptr" | ".global" | ".const" | ".shared" | ".local" => {}
-                ".attribute" => self.skip_parentheses()?,
+                ".attribute" => {
+                    let first = self.at;
+                    self.expect_mark(b'(')?;
+                    managed |= self.peek_word() == Some(".managed");
+                    self.at = first;
+                    self.skip_parentheses()?;
+                }
                 _ => {
                     ty = word.trim_start_matches('.');
                     // A handle of a texture, a surface or a sampler.
@@ -430,7 +437,7 @@ impl<'t> Parser<'t> {
             }
         }
         let element_bytes = bytes.ok_or_else(|| self.unexpected("a type"))? * u64::from(lanes);
-        Ok(Declared { ty, lanes, align, element_bytes })
+        Ok(Declared { ty, lanes, align, element_bytes, managed })
     }
 
     /// `name[4][2]`
@@ -445,7 +452,9 @@ impl<'t> Parser<'t> {
         }
         let align = declared.align.unwrap_or(declared.element_bytes);
         let (ty, shape) = (declared.ty, (declared.element_bytes, extents));
-        let mut variable = Variable { space, name, ty, align, bytes: None, shape, initial: None, external: false };
+        let managed = declared.managed;
+        let mut variable =
+            Variable { space, name, ty, align, bytes: None, shape, initial: None, external: false, managed };
         if sized {
             variable.bytes = Some(self.array_bytes(&variable)?);
         }
