@@ -104,7 +104,8 @@ step-package() {
       { echo "ci: $package has $list; add it to exclude in its Cargo.toml" >&2; return 1; }
   done
   rm -rf target/package
-  cargo package --quiet --workspace --no-verify --allow-dirty --target-dir target/package
+  cargo package --quiet --package warpstride --package warpstride-interp --package warpstride-cli --no-verify --allow-dirty \
+    --target-dir target/package
   size=$(cat target/package/package/*.crate | wc --bytes)
   echo "ci: the packages have $size bytes"
   ((size < 3000000))
@@ -138,6 +139,12 @@ step-wasm() { scripts/wasm; }
 
 # Builds a program of cust against a stub of the CUDA driver, and runs it.
 step-cust() { scripts/cust-example; }
+
+# Runs the tests of devices over libcuda.so.1 that is the software GPU: those of the driver, in the long form all. Before that,
+# examples/cust.
+step-libcuda() {
+  scripts/libcuda-tests
+}
 
 # Runs the models of what threads share in every order.
 step-loom() { scripts/sanitize-host loom; }

@@ -34,6 +34,7 @@ pub(crate) fn short_or_long<T>(short: T, long: T) -> T {
 /// Says that a tool is missing, and what installs it. A test that finds no tool calls this and
 /// passes; it fails where every tool is required.
 #[track_caller]
+#[allow(dead_code, reason = "some tests need no tools")]
 pub(crate) fn missing(tool: &str) {
     let line = format!("{tool} is not installed, and nothing is tested with it; scripts/tools installs it");
     let is_required = std::env::var_os(TOOLS).is_some_and(|value| value == "required");

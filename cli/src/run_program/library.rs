@@ -13,6 +13,10 @@ const VARIABLE: &str = "WARPSTRIDE_LIBCUDA";
 const NAME: &str = "libwarpstride_cuda.so";
 /// The names by which programs load NVIDIA's driver.
 const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
+/// The libraries beside it that stand for NVIDIA's runtime, with the names by which programs of
+/// nvcc's `-cudart shared` load it.
+const RUNTIMES: [(&str, &str); 2] =
+    [("libwarpstride_cudart.so", "libcudart.so.13"), ("libwarpstride_cudart_12.so", "libcudart.so.12")];
 /// The folders in which a system keeps libraries, as seen from the folder of the executable. cargo
 /// has it in the same folder, and below that while only tests have been built.
 const FOLDERS: [&str; 4] = ["", "../lib", "../lib/warpstride", "deps"];
@@ -45,12 +49,15 @@ fn absolute(path: &Path) -> Result<PathBuf> {
     path.canonicalize().with_context(|| format!("cannot resolve {}", path.display()))
 }
 
-/// Makes links to the library in a folder, one for each of its names.
+/// Makes links to the library in a folder, one for each of its names, and to the runtimes that lie
+/// beside it.
 #[cfg(unix)]
 pub(super) fn link(library: &Path, folder: &Path) -> Result<()> {
-    for name in NAMES {
+    let beside = RUNTIMES.map(|(file, name)| (library.with_file_name(file), name));
+    let runtimes = beside.iter().filter(|(file, _)| file.is_file()).map(|(file, name)| (file.as_path(), *name));
+    for (file, name) in NAMES.map(|name| (library, name)).into_iter().chain(runtimes) {
         let link = folder.join(name);
-        std::os::unix::fs::symlink(library, &link).with_context(|| format!("cannot make {}", link.display()))?;
+        std::os::unix::fs::symlink(file, &link).with_context(|| format!("cannot make {}", link.display()))?;
     }
     Ok(())
 }

@@ -316,7 +316,7 @@ fn the_host_uses_a_managed_variable_at_the_same_address() {
         .visible .global .attribute(.managed) .align 4 .u32 count = 5;\n.global .align 4 .u32 other;\n\
         .visible .entry k() { .reg .b32 %r<3>; ld.global.u32 %r1, [count]; add.u32 %r2, %r1, 10; \
         st.global.u32 [count], %r2; ret; }\0";
-    begin();
+    let _context = Context::new();
     let (code, library) = load_library(TEXT.as_ptr());
     assert_eq!(code, 0);
     let (mut address, mut bytes, mut kernel) = (0_u64, 0_usize, 0_u64);
@@ -330,7 +330,7 @@ fn the_host_uses_a_managed_variable_at_the_same_address() {
     // SAFETY: as above.
     unsafe { count.write_volatile(6) };
     ok!(cuLibraryGetKernel(&raw mut kernel, library, c"k".as_ptr()));
-    assert_eq!(launch(kernel, 1, &[]), 0);
+    assert_eq!(launch(kernel, 1, 0, &mut []), 0);
     ok!(cuCtxSynchronize());
     // SAFETY: as above, since the launch has ended.
     let last = unsafe { count.read_volatile() };

@@ -7,26 +7,23 @@ use crate::long::missing;
 use crate::names::library;
 use crate::untyped::libraries;
 
-/// Returns nvcc, and the number of its version before the point.
-fn nvcc() -> Option<(PathBuf, u32)> {
-    let nvcc = std::env::var_os("NVCC").map_or_else(|| PathBuf::from("nvcc"), PathBuf::from);
-    let told = Command::new(&nvcc).arg("--version").output().ok().filter(|told| told.status.success())?;
-    let told = String::from_utf8_lossy(&told.stdout).into_owned();
-    let (_, version) = told.split_once("release ")?;
-    let major = version.split_once('.')?.0.parse().ok()?;
-    Some((nvcc, major))
+/// Returns nvcc of CUDA 13, which `scripts/tools` installs; it calls g++.
+fn nvcc() -> Option<PathBuf> {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools/python/lib");
+    let versions = std::fs::read_dir(tools).ok()?.flatten();
+    let mut found = versions.map(|version| version.path().join("site-packages/nvidia/cu13/bin/nvcc"));
+    found.find(|nvcc| nvcc.exists() && Command::new("g++").arg("--version").output().is_ok())
 }
 
 /// Compiles sources with the shared runtime.
 fn compile(folder: &Path, out: &str, sources: &[&str], options: &[&str]) -> Option<PathBuf> {
-    let Some((nvcc, major)) = nvcc() else {
+    let Some(nvcc) = nvcc() else {
         missing("nvcc");
         return None;
     };
-    let runtime = if major == 12 { "libwarpstride_cudart_12.so" } else { "libwarpstride_cudart.so" };
     let link = folder.join("libcudart.so");
     if !link.exists() {
-        std::os::unix::fs::symlink(library(runtime), link).expect("a link");
+        std::os::unix::fs::symlink(library("libwarpstride_cudart.so"), link).expect("a link");
     }
     let program = folder.join(out);
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
