@@ -1,6 +1,6 @@
 //! Contexts: primary ones and others, and the stack of each thread.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -68,13 +68,32 @@ const API_VERSION: c_uint = 3020;
 const KNOWN_FLAGS: c_uint = 0xff;
 
 thread_local! {
-    static STACK: RefCell<Vec<Handle<Context>>> = const { RefCell::new(Vec::new()) };
+    /// The current context, or null. It has nothing to drop, so functions that C calls at the end of
+    /// a thread or of the process still find it.
+    static CURRENT: Cell<Handle<Context>> = const { Cell::new(Handle::NULL) };
+    /// The contexts below it on the stack. They are gone once the thread ends.
+    static BELOW: RefCell<Vec<Handle<Context>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Puts a context on top of the thread's stack.
+fn push(context: Handle<Context>) {
+    let before = CURRENT.replace(context);
+    if !before.is_null() {
+        // A thread that ends forgets it.
+        let _ = BELOW.try_with(|below| below.borrow_mut().push(before));
+    }
+}
+
+/// Takes the context from the top of the thread's stack; null if the stack is empty.
+fn pop() -> Handle<Context> {
+    let next = BELOW.try_with(|below| below.borrow_mut().pop()).ok().flatten();
+    CURRENT.replace(next.unwrap_or(Handle::NULL))
 }
 
 /// Returns the calling thread's current context.
 pub(crate) fn current() -> Outcome<Arc<Context>> {
     let process = process()?;
-    let top = STACK.with_borrow(|stack| stack.last().copied().unwrap_or(Handle::NULL));
+    let top = CURRENT.get();
     if top.is_null() {
         return Err(Failure::new(code::INVALID_CONTEXT, "the thread has no current context; make one current first"));
     }
@@ -150,7 +169,7 @@ fn create(context: Out<Handle<Context>>, flags: c_uint, device: c_int) -> Outcom
     context.check()?;
     check_flags(flags)?;
     let made = Context::make(process()?, device, flags, false)?;
-    STACK.with_borrow_mut(|stack| stack.push(made));
+    push(made);
     context.set(made)
 }
 
@@ -244,26 +263,26 @@ export! {
         if live(context)?.is_primary {
             return Err(Failure::new(code::INVALID_CONTEXT, "a primary context is not destroyed but released"));
         }
-        STACK.with_borrow_mut(|stack| {
-            if stack.last() == Some(&context) {
-                stack.pop();
-            }
-        });
+        if CURRENT.get() == context {
+            pop();
+        }
         Context::end(process, context)
     }
 
     /// Makes a context current, on top of the thread's stack.
     fn cuCtxPushCurrent_v2 as cuCtxPushCurrent(context: Handle<Context>) {
         live(context)?;
-        STACK.with_borrow_mut(|stack| stack.push(context));
+        push(context);
         Ok(())
     }
 
     /// Takes the context from the top of the thread's stack.
     fn cuCtxPopCurrent_v2 as cuCtxPopCurrent(context: Out<Handle<Context>>) {
         process()?;
-        let popped = STACK.with_borrow_mut(Vec::pop);
-        let popped = popped.ok_or_else(|| Failure::new(code::INVALID_CONTEXT, "the thread has no current context"))?;
+        let popped = pop();
+        if popped.is_null() {
+            return Err(Failure::new(code::INVALID_CONTEXT, "the thread has no current context"));
+        }
         context.set_if_wanted(popped);
         Ok(())
     }
@@ -274,19 +293,17 @@ export! {
         if !context.is_null() {
             live(context)?;
         }
-        STACK.with_borrow_mut(|stack| {
-            stack.pop();
-            if !context.is_null() {
-                stack.push(context);
-            }
-        });
+        pop();
+        if !context.is_null() {
+            push(context);
+        }
         Ok(())
     }
 
     /// Returns the current context, or null.
     fn cuCtxGetCurrent(context: Out<Handle<Context>>) {
         process()?;
-        context.set(STACK.with_borrow(|stack| stack.last().copied().unwrap_or(Handle::NULL)))
+        context.set(CURRENT.get())
     }
 
     /// Returns the device of the current context.

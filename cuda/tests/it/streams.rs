@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -221,6 +222,29 @@ fn threads_have_default_streams_whose_work_outlives_them() {
     let mut all = taken(&log);
     all.sort_unstable();
     assert_eq!(all, (0..20).collect::<Vec<_>>());
+}
+
+#[test]
+fn functions_that_c_calls_at_the_end_of_a_thread_find_its_context() {
+    /// The code of the calls, and 1 for that they were made.
+    static SEEN: AtomicU32 = AtomicU32::new(0);
+
+    extern "C" fn at_end(context: *mut c_void) {
+        SEEN.store(1 + cuCtxSynchronize() + cuCtxSetCurrent(context.addr() as u64), Ordering::Release);
+    }
+
+    let context = Context::new();
+    let mut key = 0;
+    // SAFETY: the function is there as long as the process.
+    assert_eq!(unsafe { libc::pthread_key_create(&raw mut key, Some(at_end)) }, 0);
+    let handle = context.handle;
+    let thread = thread::spawn(move || {
+        assert_eq!(cuCtxSetCurrent(handle), 0);
+        // SAFETY: the key was just made.
+        assert_eq!(unsafe { libc::pthread_setspecific(key, std::ptr::without_provenance(handle as usize)) }, 0);
+    });
+    thread.join().expect("a thread");
+    assert_eq!(SEEN.load(Ordering::Acquire), 1);
 }
 
 #[test]
