@@ -18,6 +18,11 @@ use crate::gpu::invalid;
 pub(super) const HOST_NUMBERS: usize = (1 << (47 - ADDRESS_BITS)) - 1;
 /// Bytes of a page.
 const PAGE: usize = 4096;
+/// The first address of the host that kernels can use.
+const FIRST: usize = 1 << ADDRESS_BITS;
+/// Bytes that an allocator of the host asks the system for, instead of the heap, which a program
+/// at a fixed address has below [`FIRST`]. The C library of GNU does so above 32 MiB.
+const OF_SYSTEM: usize = 64 << 20;
 /// Bytes of the widest access.
 const WIDEST: usize = 16;
 /// The alignment of what kernels see of a caller's memory: that of a word.
@@ -40,8 +45,12 @@ impl Words {
     /// little memory. The host provides memory only for the parts that are accessed.
     fn pages(bytes: u64) -> Option<Self> {
         let bytes = usize::try_from(bytes).ok()?.checked_next_multiple_of(WIDEST)?;
-        let whole = bytemuck::allocation::try_zeroed_slice_box(bytes.checked_add(PAGE)? / 4).ok()?;
-        let mut words = Self::from(whole);
+        let zeroed = |bytes: usize| bytemuck::allocation::try_zeroed_slice_box(bytes / 4).ok().map(Self::from);
+        let room = bytes.checked_add(PAGE)?;
+        let mut words = zeroed(room)?;
+        if words.address() < FIRST && room < OF_SYSTEM {
+            words = zeroed(OF_SYSTEM)?;
+        }
         let skipped = words.address().next_multiple_of(PAGE) - words.address();
         words.list = NonNull::from(&words[skipped / 4..][..bytes / 4]);
         Some(words)
