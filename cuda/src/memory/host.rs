@@ -66,8 +66,9 @@ fn register(memory: Opaque, bytes: usize, flags: c_uint) -> Outcome {
     if flags & REGISTER_IO_MEMORY != 0 {
         return Err(Failure::unsupported("the software GPU registers no registers of other devices"));
     }
-    let mut table = process.memory.lock();
-    if table.overlaps(memory.address(), bytes as u64) {
+    // The table is not locked while the GPU registers the memory, which may wait for a kernel.
+    let is_listed = process.memory.lock().overlaps(memory.address(), bytes as u64);
+    if is_listed {
         return Err(Failure::new(
             code::HOST_MEMORY_ALREADY_REGISTERED,
             format!(
@@ -87,7 +88,8 @@ fn register(memory: Opaque, bytes: usize, flags: c_uint) -> Outcome {
     // SAFETY: the pages are there, and the caller of the C function promises that they stay until
     // the memory is unregistered.
     unsafe { context.gpu()?.soft.register_host(place, bytes) }?;
-    table.add(memory.address(), Allocation::new(Kind::Registered, bytes as u64, &context, flags));
+    let made = Allocation::new(Kind::Registered, bytes as u64, &context, flags);
+    process.memory.lock().add(memory.address(), made);
     Ok(())
 }
 
