@@ -11,6 +11,7 @@ use super::{Graph, graphs};
 use crate::arguments::{Handle, Opaque};
 use crate::code::{Failure, Outcome};
 use crate::launch::Launch;
+use crate::memory::FIRST_OF_DEVICES;
 use crate::process::{Gpu, process};
 use crate::stream::{Event, Operation, host_call};
 
@@ -116,6 +117,20 @@ impl Allocated {
     }
 }
 
+/// Returns whether a device's own calls take these bytes; not those of the host, unless devices use
+/// them, too. Refuses bytes that no memory has, and those of a device that does not share them.
+fn is_of_devices(gpu: &Gpu, address: u64, bytes: u64) -> Outcome<bool> {
+    let process = process()?;
+    process.memory.check(process, address, bytes)?;
+    let is_here = gpu.soft.memory().allocation_around(address, bytes).is_some();
+    if !is_here && address >= FIRST_OF_DEVICES {
+        return Err(Failure::unsupported(format!(
+            "{address:#x} is memory of a device that does not share it with the node's; enable peer access first"
+        )));
+    }
+    Ok(is_here)
+}
+
 /// The types of memory of a copy's side.
 const HOST: c_uint = 1;
 const DEVICE: c_uint = 2;
@@ -141,22 +156,28 @@ impl SideParams {
             |z: usize, y: usize, x: usize| slice.checked_mul(z)?.checked_add(pitch.checked_mul(y)?)?.checked_add(x);
         let first = offset(self.z, self.y, self.x).ok_or_else(too_large)?;
         let last = offset(depth.saturating_sub(1), height.saturating_sub(1), width).ok_or_else(too_large)?;
+        let base = if self.kind == HOST { self.host as u64 } else { self.device };
+        let begin = base.checked_add(first as u64).ok_or_else(too_large)?;
+        begin.checked_add(last as u64).ok_or_else(too_large)?;
+        let is_empty = width == 0 || height == 0 || depth == 0;
+        let of_devices = || if is_empty { Ok(false) } else { is_of_devices(gpu, begin, last as u64) };
         let is_device = match self.kind {
+            HOST if of_devices()? && begin >= FIRST_OF_DEVICES => {
+                return Err(Failure::value(format!("{begin:#x} is an address of a device; pass one of the host")));
+            }
             HOST => false,
+            DEVICE if !is_empty && !of_devices()? => {
+                return Err(Failure::value(format!("{begin:#x} is not an address of a device; pass one")));
+            }
             DEVICE => true,
-            UNIFIED => gpu.soft.memory().read(self.device, &mut [0]).is_ok(),
+            UNIFIED => of_devices()?,
             other => {
                 return Err(Failure::unsupported(format!("a copy node with memory of type {other} is not supported")));
             }
         };
-        let base = if self.kind == HOST { self.host as u64 } else { self.device };
-        base.checked_add(first as u64).and_then(|at| at.checked_add(last as u64)).ok_or_else(too_large)?;
         let place = if is_device {
-            Place::Device(base + first as u64)
+            Place::Device(begin)
         } else {
-            if base == 0 && width > 0 && height > 0 && depth > 0 {
-                return Err(Failure::value("a side of the copy is null; pass the address of memory"));
-            }
             let base = if self.kind == HOST { self.host } else { self.device as usize };
             Place::Host(std::ptr::with_exposed_provenance_mut::<u8>(base).wrapping_add(first))
         };
@@ -211,13 +232,18 @@ impl FillParams {
             )));
         }
         let row = width.checked_mul(element as usize).filter(|row| height <= 1 || *row <= pitch);
-        let fits = row.and_then(|row| pitch.checked_mul(height.saturating_sub(1))?.checked_add(row));
-        if fits.and_then(|bytes| address.checked_add(bytes as u64)).is_none() {
+        let span = row.and_then(|row| pitch.checked_mul(height.saturating_sub(1))?.checked_add(row));
+        let Some(bytes) = span.filter(|&bytes| address.checked_add(bytes as u64).is_some()) else {
             return Err(Failure::value(format!(
                 "{height} of {width} with a pitch of {pitch} do not fit",
                 height = counted(height, "row"),
                 width = counted(width, "element"),
                 pitch = counted(pitch, "byte")
+            )));
+        };
+        if width > 0 && !is_of_devices(process()?.gpu(device)?, address, bytes as u64)? {
+            return Err(Failure::value(format!(
+                "{address:#x} is not memory of a device, so a device does not fill it"
             )));
         }
         Ok(Work::Fill { params: self, device })
@@ -226,11 +252,9 @@ impl FillParams {
     fn queue(self, gpu: &Gpu, soft: StreamHandle) -> warpstride::Result<()> {
         let (row, element) = (self.width * self.element as usize, self.element as usize);
         let bytes = self.value.to_ne_bytes();
-        if bytes[..element].iter().all(|&byte| byte == bytes[0]) {
-            return (0..self.height.max(1)).try_for_each(|y| {
-                // SAFETY: the software GPU checks the addresses.
-                unsafe { gpu.soft.fill(self.address + (y * self.pitch) as u64, bytes[0], row as u64, soft) }
-            });
+        if self.height <= 1 && bytes[..element].iter().all(|&byte| byte == bytes[0]) {
+            // SAFETY: the software GPU checks the addresses.
+            return unsafe { gpu.soft.fill(self.address, bytes[0], row as u64, soft) };
         }
         let driver = Arc::clone(&gpu.soft);
         let fill = move || {

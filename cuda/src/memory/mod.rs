@@ -19,5 +19,5 @@ mod side;
 mod table;
 mod traffic;
 
-pub(crate) use table::{Kind, Leak, Memory, end_of, leaked};
+pub(crate) use table::{FIRST_OF_DEVICES, Kind, Leak, Memory, end_of, leaked};
 pub(crate) use traffic::{Way, copies};

@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::process::{Process, process};
 
 /// The first address that no memory of the host has: memory of devices lies beyond.
-const FIRST_OF_DEVICES: u64 = 1 << 47;
+pub(crate) const FIRST_OF_DEVICES: u64 = 1 << 47;
 /// The most allocations that are kept for the report after their context has ended.
 const MOST_ABANDONED: usize = 1 << 16;
 
@@ -162,6 +162,11 @@ impl Table {
 impl Memory {
     pub(super) fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Refuses bytes that no memory has.
+    pub(crate) fn check(&self, process: &Process, address: u64, bytes: u64) -> Outcome {
+        self.home(process, address, bytes).map(drop)
     }
 
     /// Returns the place of some bytes, and refuses bytes that no memory has.

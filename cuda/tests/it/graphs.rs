@@ -406,6 +406,14 @@ fn kernels_copies_and_fills_are_nodes() {
     ] {
         assert_eq!(cuGraphAddMemsetNode(&mut fill, graph, null(), 0, &bad, 0), 1);
     }
+    let beyond = Fill { pitch: 1, element: 1, width: 1, height: 1 << 40, ..pattern };
+    assert_eq!(cuGraphAddMemsetNode(&mut fill, graph, null(), 0, &beyond, 0), 1);
+    // No memory is there, or memory of the other kind.
+    for (kind, address) in [(4, (1 << 60) - 64), (1, place), (2, result.as_ptr().addr() as u64), (4, 0)] {
+        let mut bad = sides;
+        (bad[4], bad[5], bad[6]) = (kind, address, address);
+        assert_eq!(cuGraphAddMemcpyNode(&mut copy, graph, null(), 0, &bad, 0), 1, "{kind} {address:#x}");
+    }
     sides[22] = u64::MAX;
     assert_eq!(cuGraphAddMemcpyNode(&mut copy, graph, null(), 0, &sides, 0), 1);
     assert_eq!(cuGraphAddKernelNode_v2(&mut add, graph, null(), 0, null()), 1);
