@@ -195,6 +195,16 @@ impl CopyWork {
     }
 
     fn queue(&self, gpu: &Gpu, soft: StreamHandle) -> warpstride::Result<()> {
+        self.queue_copy(gpu, soft)?;
+        let Copy3d { dst, src, width, height, depth } = self.copy.0;
+        if let Ok(process) = process() {
+            let bytes = [height, depth].iter().fold(width, |bytes, count| bytes.saturating_mul(*count));
+            process.memory.count_copy(process, address_of(dst.place), address_of(src.place), bytes as u64);
+        }
+        Ok(())
+    }
+
+    fn queue_copy(&self, gpu: &Gpu, soft: StreamHandle) -> warpstride::Result<()> {
         let copy = self.copy;
         if let (Place::Host(dst), Place::Host(src)) = (copy.0.dst.place, copy.0.src.place) {
             let (dst, src) = (Opaque(dst), Opaque(src));
@@ -207,6 +217,13 @@ impl CopyWork {
         // SAFETY: the software GPU checks its own addresses, and the caller promises the host's
         // memory until the copy has run.
         unsafe { gpu.soft.copy_3d(&copy.0, soft) }
+    }
+}
+
+fn address_of(place: Place) -> u64 {
+    match place {
+        Place::Device(address) => address,
+        Place::Host(memory) => memory.expose_provenance() as u64,
     }
 }
 

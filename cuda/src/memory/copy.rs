@@ -208,9 +208,11 @@ pub(super) fn copy(dst: Operand, src: Operand, extent: Extent, on: &Arc<Stream>,
     let job = Arc::new(job);
     on.queue(move |gpu, soft| {
         let job = Arc::clone(&job);
-        gpu.soft.call_host(soft, what, Box::new(move || job.run()))
+        gpu.soft.call_host(soft, what, Box::new(move || job.run()))?;
+        // Each launch of a graph counts its copies.
+        process.memory.traffic.add(to, from, bytes as u64, waits && !is_synchronous);
+        Ok(())
     })?;
-    process.memory.traffic.add(to, from, bytes as u64, waits && !is_synchronous);
     if waits { on.wait() } else { Ok(()) }
 }
 

@@ -28,8 +28,7 @@ pub(crate) struct Count {
 pub(crate) struct Copies {
     /// By direction, and by whether a side is pageable memory.
     pub(crate) by_kind: BTreeMap<(Way, bool), Count>,
-    /// Asynchronous copies that made the host wait, since a side is pageable or both are the
-    /// host's.
+    /// Asynchronous copies that made the host wait, since a side is pageable.
     pub(crate) hidden_waits: u64,
 }
 
@@ -37,7 +36,8 @@ pub(crate) struct Copies {
 pub(super) struct Traffic(Mutex<Copies>);
 
 impl Traffic {
-    /// Counts a copy; `hides_wait` says that the call was asynchronous by its name only.
+    /// Counts a copy; `hides_wait` says that the call was asynchronous by its name only, which
+    /// other memory would mend if a side is pageable.
     pub(super) fn add(&self, dst: Home, src: Home, bytes: u64, hides_wait: bool) {
         let way = match (src, dst) {
             (Home::Pageable | Home::PageLocked, Home::Pageable | Home::PageLocked) => Way::WithinHost,
@@ -51,7 +51,7 @@ impl Traffic {
         let count = copies.by_kind.entry((way, is_pageable)).or_default();
         count.calls += 1;
         count.bytes = count.bytes.saturating_add(bytes);
-        copies.hidden_waits += u64::from(hides_wait);
+        copies.hidden_waits += u64::from(hides_wait && is_pageable);
     }
 }
 
@@ -77,6 +77,7 @@ mod tests {
         traffic.add(there, here, 1, false);
         traffic.add(here, Home::Managed, 2, false);
         traffic.add(Home::Pageable, Home::PageLocked, 3, true);
+        traffic.add(Home::PageLocked, Home::PageLocked, 4, true);
         let copies = traffic.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let counts: Vec<_> = copies.by_kind.iter().map(|(&kind, count)| (kind, count.calls, count.bytes)).collect();
         assert_eq!(
@@ -87,6 +88,7 @@ mod tests {
                 ((Way::DeviceToHost, true), 1, 1),
                 ((Way::WithinDevice, false), 1, 2),
                 ((Way::BetweenDevices, false), 2, u64::MAX),
+                ((Way::WithinHost, false), 1, 4),
                 ((Way::WithinHost, true), 1, 3),
             ]
         );
