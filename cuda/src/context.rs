@@ -27,7 +27,8 @@ pub(crate) struct Context {
     shared_config: AtomicU32,
 }
 
-/// The parameters of a context, as `CUctxCreateParams`: some multiprocessors, or the data of a graphics API.
+/// The parameters of a context, as `CUctxCreateParams`: some multiprocessors, or the data of a
+/// graphics API.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Parameters {
@@ -68,8 +69,8 @@ const API_VERSION: c_uint = 3020;
 const KNOWN_FLAGS: c_uint = 0xff;
 
 thread_local! {
-    /// The current context, or null. It has nothing to drop, so functions that C calls at the end of
-    /// a thread or of the process still find it.
+    /// The current context, or null. It has nothing to drop, so functions that C calls at the end
+    /// of a thread or of the process still find it.
     static CURRENT: Cell<Handle<Context>> = const { Cell::new(Handle::NULL) };
     /// The contexts below it on the stack. They are gone once the thread ends.
     static BELOW: RefCell<Vec<Handle<Context>>> = const { RefCell::new(Vec::new()) };

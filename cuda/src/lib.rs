@@ -14,6 +14,8 @@
 //! followed, and a panic is a result code. Only what CUDA itself cannot check is trusted: that a
 //! pointer to a result or to an operand is null or valid.
 
+#![cfg(target_os = "linux")]
+
 mod arguments;
 mod code;
 mod context;

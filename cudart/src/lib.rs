@@ -9,6 +9,8 @@
 //! with the primary context of the thread's device made current before: `forward!` exports these.
 //! The others are in the module of their family. The last error of a thread is kept by `export`.
 
+#![cfg(target_os = "linux")]
+
 // `cudart/twelve` compiles this source again, where some items are for 13 alone.
 #[path = "../../cuda/src/arguments.rs"]
 #[allow(dead_code, reason = "libcuda uses the rest")]

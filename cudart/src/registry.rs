@@ -69,7 +69,7 @@ struct Symbol {
     name: CString,
 }
 
-/// What the program has registered, by addresses on the host.
+/// The registrations of the program, by addresses on the host.
 #[derive(Default)]
 struct Registered {
     kernels: HashMap<u64, Symbol>,

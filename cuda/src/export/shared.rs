@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::code::{CUresult, Failure};
 use crate::export::call;
 
-/// Exports functions under their C names. A function may have further names: `as NAME`, which does the same, and
-/// `per_thread NAME`, where stream 0 is the default stream of the calling thread.
+/// Exports functions under their C names. A function may have further names: `as NAME`, which does
+/// the same, and `per_thread NAME`, where stream 0 is the default stream of the calling thread.
 ///
 /// ```ignore
 /// export! {
@@ -26,8 +26,8 @@ macro_rules! export {
         ///
         /// # Safety
         ///
-        /// - Every pointer is null, or valid for the use that CUDA's documentation names, for the length of the call and of the
-        ///   work that it queues.
+        /// - Every pointer is null, or valid for the use that CUDA's documentation names, for the
+        ///   length of the call and of the work that it queues.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case, clippy::too_many_arguments)]
         pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> $crate::code::CUresult {

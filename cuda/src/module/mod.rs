@@ -105,6 +105,12 @@ fn check_target(ptx: &str, gpu: &Gpu) -> Outcome {
 /// Loads PTX into a context.
 fn load(context: &Context, ptx: &str) -> Outcome<Handle<Image>> {
     let (process, gpu) = (process()?, context.gpu()?);
+    if !ptx.contains(".version") {
+        return Err(Failure::new(
+            code::INVALID_PTX,
+            "the image has no .version, so it is not PTX; pass PTX or a fatbinary",
+        ));
+    }
     check_target(ptx, gpu)?;
     let soft = gpu.soft.module_load(ptx)?;
     let parsed = gpu.soft.module(soft)?;

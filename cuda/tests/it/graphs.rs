@@ -342,6 +342,15 @@ fn a_capture_takes_up_other_graphs_and_dependencies() {
     assert!(order == [1, 2, 3, 4, 5] || order == [1, 3, 2, 4, 5], "{order:?}");
 }
 
+/// Returns the sides of a copy of 32 bytes to the host, in the order of `CUDA_MEMCPY3D`.
+fn download(place: u64, result: &mut [u8; 32]) -> [u64; 25] {
+    let mut sides = [0; 25];
+    (sides[4], sides[6], sides[9]) = (2, place, 32);
+    (sides[15], sides[16], sides[20]) = (1, result.as_mut_ptr().addr() as u64, 32);
+    (sides[22], sides[23], sides[24]) = (32, 1, 1);
+    sides
+}
+
 #[test]
 fn kernels_copies_and_fills_are_nodes() {
     let _context = Context::new();
@@ -358,10 +367,7 @@ fn kernels_copies_and_fills_are_nodes() {
     assert_eq!(cuGraphAddMemsetNode(&mut fill, graph, null(), 0, &pattern, 0), 0);
     assert_eq!(cuGraphAddKernelNode_v2(&mut add, graph, &fill, 1, &params(&mut each)), 0);
     let mut result = [0_u8; 32];
-    let mut sides = [0_u64; 25];
-    (sides[4], sides[6], sides[9]) = (2, place, 32);
-    (sides[15], sides[16], sides[20]) = (1, result.as_mut_ptr().addr() as u64, 32);
-    (sides[22], sides[23], sides[24]) = (32, 1, 1);
+    let sides = download(place, &mut result);
     assert_eq!(cuGraphAddMemcpyNode(&mut copy, graph, &add, 1, &sides, 0), 0);
     let mut read = [0; 25];
     assert_eq!((cuGraphMemcpyNodeGetParams(copy, &mut read), read), (0, sides));
@@ -398,6 +404,16 @@ fn kernels_copies_and_fills_are_nodes() {
     assert_eq!(cuGraphMemsetNodeSetParams(fill, &Fill { value: 5, element: 1, width: 4, height: 1, ..pattern }), 0);
     run(instantiate(graph), stream);
     assert_eq!(number(place), 0x0505_0505_u32.wrapping_mul(3) + 1000);
+}
+
+#[test]
+fn copies_and_fills_of_bad_operands_are_refused() {
+    let _context = Context::new();
+    let (place, graph) = (memory(64), new_graph());
+    let (mut fill, mut add, mut copy) = (0, 0, 0);
+    let pattern = Fill { address: place, pitch: 16, value: 0x0102, element: 2, width: 3, height: 2 };
+    let mut result = [0_u8; 32];
+    let mut sides = download(place, &mut result);
     for bad in [
         Fill { element: 3, ..pattern },
         Fill { pitch: 1, ..pattern },

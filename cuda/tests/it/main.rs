@@ -1,5 +1,7 @@
 //! Tests of the library as a program uses it: by its functions in C.
 
+#![cfg(target_os = "linux")]
+
 mod api;
 mod calls;
 mod child;

@@ -25,7 +25,7 @@ const HOST: c_uint = 1;
 const DEVICE: c_uint = 2;
 const MANAGED: c_uint = 3;
 
-/// What the runtime knows of an address.
+/// The facts that the runtime has about an address.
 #[repr(C)]
 pub(crate) struct Attributes {
     kind: c_uint,

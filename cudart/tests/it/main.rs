@@ -1,5 +1,7 @@
 //! Tests of the library as a program uses it: by its functions in C, and by programs of nvcc.
 
+#![cfg(target_os = "linux")]
+
 #[path = "../../../tests/long.rs"]
 mod long;
 mod names;

@@ -139,7 +139,7 @@ fn calls_without_a_driver_say_so() {
         return;
     }
     let empty = tempfile::tempdir().expect("a folder");
-    // Where a driver is installed, no call is without one.
+    // With a driver installed, no call is without one.
     // SAFETY: the driver may run code of its own, as every program with CUDA lets it.
     if unsafe { Library::new("libcuda.so.1") }.is_err() {
         in_child("untyped::calls_without_a_driver_say_so", empty.path());
