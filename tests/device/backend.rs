@@ -129,6 +129,16 @@ impl Setup {
         self.open(Arc::clone(&self.driver)).unwrap()
     }
 
+    /// Returns a driver like the one under test, with half a GiB of memory or more.
+    pub(crate) fn roomy(&self) -> Arc<dyn Driver> {
+        #[cfg(feature = "interp")]
+        if self.is_soft() {
+            use warpstride::driver::soft::{Config, Soft};
+            return Arc::new(Soft::with_config(Config { memory_bytes: 1 << 29, ..Config::default() }));
+        }
+        Arc::clone(&self.driver)
+    }
+
     /// Opens a device over a trace of a driver.
     pub(crate) fn traced(&self, driver: &Arc<dyn Driver>) -> (Arc<Trace>, Device) {
         let trace = Arc::new(Trace::new(Arc::clone(driver)));

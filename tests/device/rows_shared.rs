@@ -215,9 +215,9 @@ fn full_grids_on_two_streams_come_to_an_end(setup: &Setup) {
 }
 
 fn a_plan_for_a_larger_device_is_refused(setup: &Setup) {
-    let device = device(setup);
+    let device = setup.open(setup.roomy()).unwrap();
     // Rows of two parts, of halves so that they take few bytes: no device runs all blocks at once.
-    let shape @ [rows, n] = [600, 16_392];
+    let shape @ [rows, n] = [4200, 16_392];
     let [source, result] = [(); 2].map(|()| device.alloc::<u16>((rows * n) as usize).unwrap());
     let mut target = Target::of(&device);
     target.multiprocessors = 1 << 16;

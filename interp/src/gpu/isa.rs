@@ -846,6 +846,14 @@ macro_rules! declare {
 }
 instruction_table!(declare {});
 
+impl Op {
+    /// Returns whether it accesses an mbarrier.
+    #[inline(always)]
+    pub(crate) fn is_of_mbarrier(self) -> bool {
+        (Op::MbarInit as u16..=Op::CopyArrive as u16).contains(&(self as u16))
+    }
+}
+
 /// The section that a line begins, if any.
 const fn first<const N: usize>(named: [&'static str; N]) -> Option<&'static str> {
     if N == 0 { None } else { Some(named[0]) }

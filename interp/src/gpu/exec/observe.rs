@@ -107,6 +107,10 @@ fn mark(
 #[inline(always)]
 pub(super) fn shared(cx: &mut Context, warp: &mut Warp, issue: Issue, offsets: &Addresses, kind: AccessKind) {
     let Issue { ins, mask } = issue;
+    // Another unit serves barriers, and no counter of shared memory has them, as an H200 showed.
+    if ins.op.is_of_mbarrier() {
+        return;
+    }
     let within = each(|lane| offsets[lane] as u32);
     let bytes = ins.access.bytes();
     let update = if kind.is_update() { cx.code.sites[ins.site as usize].update } else { Update::Native };

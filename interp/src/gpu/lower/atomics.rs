@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::operands::operand_count;
 use super::{Draft, Lowering, Result, Slot, Touched, flat};
 use crate::gpu::code::{Code, Preset, PresetValue};
-use crate::gpu::isa::{self, Op, Shape};
+use crate::gpu::isa::{self, Op};
 use crate::gpu::model::atomics::Update;
 use crate::gpu::parse::ast::Operand;
 use crate::gpu::vocabulary::{AccessKind, File, Kind, Space};
@@ -108,7 +108,7 @@ pub(super) fn classify(code: &mut Code, touched: &[Touched]) {
         site.update = match ins.op {
             Op::AtomAddU32 if unread && by_one() => Update::Count,
             Op::AtomCas32 | Op::AtomCas64 => Update::Compare,
-            op if NATIVE.contains(&op) || isa::FORMS[op as usize].shape == Shape::Arrival => Update::Native,
+            op if NATIVE.contains(&op) => Update::Native,
             _ => Update::Loop,
         };
     }
