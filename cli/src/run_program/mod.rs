@@ -14,9 +14,9 @@ mod text;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ pub(super) fn run(args: &args::RunProgram, backend: Backend, output: &Output) ->
     command.args(words);
     set_variables(&mut command, args, folder.path(), &written)?;
     if output.is_json() {
-        command.stdout(standard_error()?);
+        command.stdout(terminal::errors_for_program());
     }
     let status = wait(&mut command, &program.to_string_lossy())?;
     let reports = reports::read(&written)?;
@@ -122,19 +122,6 @@ fn set_variables(command: &mut Command, args: &args::RunProgram, folder: &Path, 
 fn names(checks: warpstride::interp::Checks) -> String {
     let all = warpstride::interp::check::Check::ALL.into_iter().filter(|&check| checks.contains(check));
     all.map(|check| check.name()).collect::<Vec<_>>().join(",")
-}
-
-/// Standard error, for a program whose standard output would stand in a document.
-fn standard_error() -> Result<Stdio> {
-    #[cfg(unix)]
-    {
-        use std::os::fd::AsFd;
-
-        let copy = io::stderr().as_fd().try_clone_to_owned().context("cannot share standard error with the program")?;
-        Ok(copy.into())
-    }
-    #[cfg(not(unix))]
-    Ok(Stdio::inherit())
 }
 
 /// Runs the program to its end. It has the terminal, and gets the signals that this program gets.

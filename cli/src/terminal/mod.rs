@@ -11,6 +11,7 @@ use std::env;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::process::Stdio;
 
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
@@ -149,6 +150,11 @@ pub(super) fn pass_output(bytes: &[u8]) {
 /// Does so on standard error.
 pub(super) fn pass_errors(bytes: &[u8]) {
     let _ = io::stderr().lock().write_all(bytes);
+}
+
+/// Returns standard error, for a program whose standard output would stand in a document.
+pub(super) fn errors_for_program() -> Stdio {
+    Stdio::from(io::stderr())
 }
 
 /// Writes text to standard error, wrapped as on standard output, and with the line ends that it

@@ -526,7 +526,9 @@ fn an_update_takes_over_operands_and_refuses_another_form() {
     };
     let exec = instantiate(make(&[1, 2], true));
     let mut result = [0; 3];
-    assert_eq!((cuGraphExecUpdate_v2(exec, make(&[3, 4], true), &mut result), result), (0, [0, 0, 0]));
+    // Half of the first number is padding.
+    assert_eq!((cuGraphExecUpdate_v2(exec, make(&[3, 4], true), &mut result), result[0] as u32), (0, 0));
+    assert_eq!(result[1..], [0, 0]);
     run(exec, stream);
     assert_eq!(taken(&log), [3, 4]);
     for other in [make(&[5], true), make(&[5, 6], false), make(&[5, 6, 7], true)] {

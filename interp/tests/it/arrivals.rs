@@ -50,7 +50,7 @@ fn threads_read_what_others_wrote_before_they_arrived() {
         let (out, report) = threads(&format!("{ARRIVE} {wait} {READ}")).unwrap_or_else(|stop| panic!("{stop}"));
         assert_eq!(out, others(), "{wait}");
         assert_eq!(report.findings, [], "{wait}");
-        // Both warps store and load a word a lane, and the counters have nothing else, as on an H200.
+        // Both warps store and load a word a lane, and an H200 counts no more.
         let [loads, stores, atomics] =
             [report.counters.shared_load, report.counters.shared_store, report.counters.shared_atomic];
         assert_eq!([loads.wavefronts, stores.wavefronts, atomics.wavefronts], [2, 2, 0], "{wait}");

@@ -458,7 +458,6 @@ fn a_kernel_is_refused_by_the_feature_that_it_uses() {
         ),
         ("suld.b.1d.b32.trap a, [t, {a}];", "it uses surfaces (`suld.b`)"),
         ("wgmma.fence.sync.aligned;", "it uses tensor cores (`wgmma.fence`)"),
-        ("mbarrier.init.shared.b64 [a], 1;", "it uses barriers in shared memory (`mbarrier.init`)"),
         ("cp.async.bulk.commit_group;", "it uses bulk copies (`cp.async.bulk`)"),
         ("barrier.cluster.arrive;", "it uses clusters of blocks (`barrier.cluster`)"),
         ("ld.shared::cluster.u32 a, [a];", "it uses clusters of blocks (`ld.shared::cluster.u32`)"),
