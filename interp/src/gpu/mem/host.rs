@@ -19,7 +19,7 @@ pub(super) const HOST_NUMBERS: usize = (1 << (47 - ADDRESS_BITS)) - 1;
 /// Bytes of a page.
 const PAGE: usize = 4096;
 /// The first address of the host that kernels can use.
-const FIRST: usize = 1 << ADDRESS_BITS;
+const FIRST: u64 = 1 << ADDRESS_BITS;
 /// Bytes that an allocator of the host asks the system for, instead of the heap, which a program
 /// at a fixed address has below [`FIRST`]. The C library of GNU does so above 32 MiB.
 const OF_SYSTEM: usize = 64 << 20;
@@ -48,7 +48,7 @@ impl Words {
         let zeroed = |bytes: usize| bytemuck::allocation::try_zeroed_slice_box(bytes / 4).ok().map(Self::from);
         let room = bytes.checked_add(PAGE)?;
         let mut words = zeroed(room)?;
-        if words.address() < FIRST && room < OF_SYSTEM {
+        if (words.address() as u64) < FIRST && room < OF_SYSTEM {
             words = zeroed(OF_SYSTEM)?;
         }
         let skipped = words.address().next_multiple_of(PAGE) - words.address();
