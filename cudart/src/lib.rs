@@ -1,8 +1,8 @@
 //! `libcudart.so.13` and `libcudart.so.12`, NVIDIA's runtime API in C, over a `libcuda.so.1`.
 //!
 //! ```text
-//!  a program of nvcc --> registry (kernels and variables of the program, by their addresses on the host)
-//!                    --> functions of the runtime --> context (the device of a thread) --> driver (libcuda.so.1)
+//!  a program of nvcc --> registry (its kernels and variables, by their addresses on the host)
+//!                    --> functions of the runtime --> context (a thread's device) --> driver
 //! ```
 //!
 //! The driver is found with `dlopen` at the first call. Most functions are those of the driver,

@@ -229,7 +229,7 @@ export! {
         count.set(library(of)?.kernels().len() as c_uint)
     }
 
-    /// Lists kernels of a library, at most as many as there is room for.
+    /// Lists the kernels of a library until the caller's list is full.
     fn cuLibraryEnumerateKernels(kernels: Out<Handle<LibraryKernel>>, room: c_uint, of: Handle<Library>) {
         kernels.set_all(library(of)?.kernels(), room as usize)
     }

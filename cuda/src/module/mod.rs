@@ -235,7 +235,7 @@ export! {
         count.set(process()?.modules.get(module)?.parsed.kernels().count() as c_uint)
     }
 
-    /// Lists kernels of a module, at most as many as there is room for.
+    /// Lists the kernels of a module until the caller's list is full.
     fn cuModuleEnumerateFunctions(functions: Out<Handle<Function>>, room: c_uint, module: Handle<Image>) {
         let image = process()?.modules.get(module)?;
         let names = image.parsed.kernels().take(room as usize).map(Kernel::name);

@@ -68,7 +68,7 @@ fn newest(versions: &[Version], most: c_int) -> Option<&Version> {
     versions.iter().filter(|version| version.since <= most).max_by_key(|version| version.since)
 }
 
-/// Returns the exported name of a function, or the status that says why there is none.
+/// Returns the exported name of a function, or the status that says why it was not found.
 fn exported(base: &str, version: c_int, flags: u64) -> Result<&'static str, c_uint> {
     let versions = functions().get(base).ok_or(NOT_FOUND)?;
     let legacy = newest(&versions.legacy, version).ok_or(TOO_OLD)?;
@@ -141,7 +141,7 @@ export! {
         find(base, function, version, flags, Out::NULL)
     }
 
-    /// Finds a function in the same way, and says why there is none.
+    /// Finds a function in the same way, and says why it was not found.
     fn cuGetProcAddress_v2(
         base: Text, function: Out<*mut c_void>, version: c_int, flags: u64, status: Out<c_uint>,
     ) {

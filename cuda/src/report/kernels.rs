@@ -147,7 +147,7 @@ impl Ran {
         }
     }
 
-    /// Adds a finding to the same one of earlier launches, and returns whether there is none yet.
+    /// Adds a finding to the same one of earlier launches, and returns whether it is a new one.
     fn add_finding(&mut self, finding: &Finding) -> bool {
         let key = key(finding);
         if let Some((_, known)) = self.findings.iter_mut().find(|(known, _)| *known == key) {

@@ -783,7 +783,7 @@ pub(crate) enum Shape {
     BarrierVote,
     /// A result, an address, and operands of these kinds; `red` has no result.
     Atomic(&'static [Kind]),
-    /// A barrier's address, and counts of arrivals or bytes; before it the old state, or a predicate.
+    /// The old state or a predicate, a barrier's address, and counts of arrivals or bytes.
     Arrival,
     /// A result and perhaps a predicate, a value, the distance or source lane, the bounds, and the
     /// lanes.
