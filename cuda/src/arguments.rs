@@ -163,12 +163,6 @@ impl Opaque {
         self.0.is_null()
     }
 
-    /// Returns the pointer; a closure that calls this keeps the whole value, which threads may
-    /// share.
-    pub(crate) fn pointer(self) -> *mut u8 {
-        self.0
-    }
-
     pub(crate) fn address(self) -> u64 {
         self.0.expose_provenance() as u64
     }

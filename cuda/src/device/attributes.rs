@@ -85,7 +85,7 @@ fn of_model(gpu: &Gpu, number: c_uint) -> Option<c_int> {
 /// Returns an attribute that says what the software GPU does.
 fn of_software(number: c_uint) -> Option<c_int> {
     /// The attributes that are true.
-    const DOES: [c_uint; 17] = [
+    const DOES: [c_uint; 16] = [
         15,  // copies during kernels
         19,  // maps host memory
         31,  // concurrent kernels
@@ -99,7 +99,6 @@ fn of_software(number: c_uint) -> Option<c_int> {
         91,  // the host's pointers to registered memory
         95,  // cooperative launches
         99,  // registration of host memory
-        113, // registration of memory that is only read
         115, // pools of memory
         122, // waits for and writes of 64-bit words in streams
         123, // waits for words without some bits

@@ -4,12 +4,13 @@ use std::ffi::{c_int, c_uint};
 
 use super::exec::{Exec, exec, replace, replace_child};
 use super::nodes::{copy_work, device_of, fill_work, host_work, operations_work, work_of};
-use super::params::{CopyParams, FillParams, HostParams, KernelParams, KernelParams2, NodeParams, OperationsParams};
+use super::params::{FillParams, HostParams, KernelParams, KernelParams2, NodeParams, OperationsParams};
 use super::{Graph, Kind, Node, Work, as_value, graph, graphs};
 use crate::arguments::{Handle, In, Opaque, Out};
 use crate::code::{Failure, Outcome, code};
 use crate::context::Context;
 use crate::export::export;
+use crate::memory::Copy3d;
 use crate::stream::{Event, Stream, stream};
 
 /// The flags of an executable graph: memory is freed at a launch, it is uploaded, the device
@@ -143,7 +144,7 @@ export! {
 
     /// Changes a copy.
     fn cuGraphExecMemcpyNodeSetParams(
-        handle: Handle<Exec>, node: Handle<Node>, params: In<CopyParams>, context: Handle<Context>,
+        handle: Handle<Exec>, node: Handle<Node>, params: In<Copy3d>, context: Handle<Context>,
     ) {
         set(handle, node, copy_work(params.get()?, context))
     }

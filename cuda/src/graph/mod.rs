@@ -17,9 +17,10 @@ mod work;
 
 use std::collections::BTreeSet;
 use std::ffi::c_uint;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+pub(crate) use params::FillParams;
 pub(crate) use work::{Allocated, HostFunction, Kind, Work};
 
 use self::exec::Exec;
@@ -29,6 +30,7 @@ use crate::code::{Failure, Outcome, code};
 use crate::export::export;
 use crate::handles::Handles;
 use crate::process::process;
+use crate::stream;
 
 /// `CUgraphEdgeData`: the ports and the type of a dependency. Each dependency is a full one here,
 /// which is what the others allow.
@@ -52,6 +54,8 @@ pub(crate) struct Graph {
     is_owned: AtomicBool,
     /// True if a capture made it and has not given it to the program.
     is_of_capture: AtomicBool,
+    /// The number of graphs that it is within.
+    level: AtomicUsize,
     inner: Mutex<Inner>,
 }
 
@@ -141,6 +145,7 @@ fn create(is_owned: bool, is_of_capture: bool) -> Outcome<Arc<Graph>> {
         handle,
         is_owned: AtomicBool::new(is_owned),
         is_of_capture: AtomicBool::new(is_of_capture),
+        level: AtomicUsize::new(0),
         inner: Mutex::default(),
     });
     graphs.graphs.get(handle)
@@ -154,6 +159,14 @@ pub(crate) fn create_for_capture() -> Outcome<Arc<Graph>> {
 impl Node {
     fn work(&self) -> MutexGuard<'_, Work> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the graph that the node holds, if it holds one.
+    fn child(&self) -> Option<Arc<Graph>> {
+        match &*self.work() {
+            Work::Child(child) => Some(Arc::clone(child)),
+            _ => None,
+        }
     }
 }
 
@@ -169,7 +182,23 @@ impl Graph {
         if distinct.len() < behind.len() {
             return Err(Failure::value("a dependency is named twice; name each once"));
         }
+        if let Work::Child(child) = &work {
+            child.nest(self.level.load(Ordering::Relaxed) + 1).inspect_err(|_| drop(child.destroy()))?;
+        }
         Ok(self.add_copy(work, behind, Handle::NULL)?.handle)
+    }
+
+    /// Makes the graph one within others, with the graphs within it, unless that is too deep for
+    /// functions that call themselves for each level.
+    fn nest(&self, level: usize) -> Outcome {
+        if level > MOST_LEVELS {
+            return Err(Failure::value(format!(
+                "graphs are nested more than {MOST_LEVELS} levels deep; nest them less"
+            )));
+        }
+        self.level.store(level, Ordering::Relaxed);
+        let nodes = self.lock().nodes.clone();
+        nodes.iter().filter_map(|node| node.child()).try_for_each(|child| child.nest(level + 1))
     }
 
     fn add_copy(&self, work: Work, behind: &[Dependency], original: Handle<Node>) -> Outcome<Arc<Node>> {
@@ -235,12 +264,7 @@ impl Graph {
     }
 
     /// Copies the graph, with the graphs within it.
-    fn copy(&self, is_owned: bool, level: usize) -> Outcome<Arc<Self>> {
-        if level > MOST_LEVELS {
-            return Err(Failure::value(format!(
-                "graphs are nested more than {MOST_LEVELS} levels deep; nest them less"
-            )));
-        }
+    fn copy(&self, is_owned: bool) -> Outcome<Arc<Self>> {
         let (nodes, edges, objects) = {
             let inner = self.lock();
             (inner.nodes.clone(), inner.edges.clone(), inner.objects.clone())
@@ -250,7 +274,7 @@ impl Graph {
         for node in &nodes {
             let work = node.work().clone();
             let work = match work {
-                Work::Child(child) => Work::Child(child.copy(true, level + 1)?),
+                Work::Child(child) => Work::Child(child.copy(true)?),
                 other => other,
             };
             copies.insert(node.handle.0, made.add_copy(work, &[], node.handle)?.handle);
@@ -267,11 +291,7 @@ impl Graph {
 /// Takes a node out of the table, with the graph that it owns.
 fn forget(node: &Node) -> Outcome {
     let _ = graphs()?.nodes.remove(node.handle);
-    let owned = match &*node.work() {
-        Work::Child(child) => Some(Arc::clone(child)),
-        _ => None,
-    };
-    owned.map_or(Ok(()), |child| child.destroy())
+    node.child().map_or(Ok(()), |child| child.destroy())
 }
 
 export! {
@@ -287,7 +307,7 @@ export! {
     /// Destroys a graph with its nodes. Executable graphs that were made of it stay.
     fn cuGraphDestroy(of: Handle<Graph>) {
         let graph = graph(of)?;
-        if graph.is_owned.load(Ordering::Relaxed) {
+        if graph.is_owned.load(Ordering::Relaxed) || stream::is_captured_into(of) {
             let why = "the graph belongs to a node or to a capture; destroy the node, or end the capture";
             return Err(Failure::value(why));
         }
@@ -297,7 +317,7 @@ export! {
     /// Copies a graph.
     fn cuGraphClone(made: Out<Handle<Graph>>, original: Handle<Graph>) {
         made.check()?;
-        made.set(graph(original)?.copy(false, 0)?.handle)
+        made.set(graph(original)?.copy(false)?.handle)
     }
 
     /// Finds the copy of a node in a copied graph.

@@ -4,8 +4,7 @@ use std::ffi::c_uint;
 use std::sync::Arc;
 
 use super::params::{
-    AllocParams, AnyParams, CopyParams, FillParams, HostParams, KernelParams, KernelParams2, NodeParams,
-    OperationsParams,
+    AllocParams, AnyParams, FillParams, HostParams, KernelParams, KernelParams2, NodeParams, OperationsParams,
 };
 use super::work::{Allocated, CopyWork};
 use super::{EdgeData, Graph, Kind, Node, Work, as_value, dependencies, graph, node};
@@ -13,6 +12,7 @@ use crate::arguments::{Handle, In, Opaque, Out};
 use crate::code::{Failure, Outcome};
 use crate::context::{Context, current};
 use crate::export::export;
+use crate::memory::Copy3d;
 use crate::process::process;
 use crate::stream::{Event, given, operations};
 
@@ -29,7 +29,7 @@ pub(super) fn device_of(event: Handle<Event>) -> Outcome<i32> {
     Ok(process()?.events.get(event).map_err(as_value)?.device)
 }
 
-pub(super) fn copy_work(params: CopyParams, context: Handle<Context>) -> Outcome<Work> {
+pub(super) fn copy_work(params: Copy3d, context: Handle<Context>) -> Outcome<Work> {
     CopyWork::work(params, device_in(context)?)
 }
 
@@ -207,7 +207,7 @@ export! {
 
     /// Adds a copy.
     fn cuGraphAddMemcpyNode(
-        made: Out<Handle<Node>>, graph: Handle<Graph>, behind: In<Handle<Node>>, count: usize, params: In<CopyParams>,
+        made: Out<Handle<Node>>, graph: Handle<Graph>, behind: In<Handle<Node>>, count: usize, params: In<Copy3d>,
         context: Handle<Context>,
     ) {
         Place { made, graph, behind, data: In::NULL, count }.add(|| copy_work(params.get()?, context))
@@ -319,7 +319,7 @@ export! {
     }
 
     /// Returns a copy.
-    fn cuGraphMemcpyNodeGetParams(node: Handle<Node>, params: Out<CopyParams>) {
+    fn cuGraphMemcpyNodeGetParams(node: Handle<Node>, params: Out<Copy3d>) {
         params.set(operand(node, "a copy", |work| match work {
             Work::Copy(copy) => Some(copy.params),
             _ => None,
@@ -327,7 +327,7 @@ export! {
     }
 
     /// Changes a copy.
-    fn cuGraphMemcpyNodeSetParams(node: Handle<Node>, params: In<CopyParams>) {
+    fn cuGraphMemcpyNodeSetParams(node: Handle<Node>, params: In<Copy3d>) {
         replace(node, copy_work(params.get()?, Handle::NULL))
     }
 

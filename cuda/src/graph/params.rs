@@ -7,6 +7,7 @@ use crate::arguments::{Handle, In, Opaque};
 use crate::code::{Failure, Outcome};
 use crate::context::Context;
 use crate::launch::parameters;
+use crate::memory::Copy3d;
 use crate::module::Function;
 use crate::stream::{Event, OperationParams};
 
@@ -31,34 +32,6 @@ pub(crate) struct KernelParams2 {
     pub(super) context: Handle<Context>,
 }
 
-/// One side of `CUDA_MEMCPY3D`.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct SideParams {
-    pub(super) x: usize,
-    pub(super) y: usize,
-    pub(super) z: usize,
-    _level: usize,
-    pub(super) kind: c_uint,
-    pub(super) host: usize,
-    pub(super) device: u64,
-    _array: usize,
-    _reserved: usize,
-    pub(super) pitch: usize,
-    pub(super) height: usize,
-}
-
-/// `CUDA_MEMCPY3D`.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct CopyParams {
-    pub(super) src: SideParams,
-    pub(super) dst: SideParams,
-    pub(super) width: usize,
-    pub(super) height: usize,
-    pub(super) depth: usize,
-}
-
 /// `CUDA_MEMCPY_NODE_PARAMS`.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -66,19 +39,19 @@ pub(crate) struct CopyNodeParams {
     pub(super) flags: c_int,
     pub(super) reserved: c_int,
     pub(super) context: Handle<Context>,
-    pub(super) copy: CopyParams,
+    pub(super) copy: Copy3d,
 }
 
 /// `CUDA_MEMSET_NODE_PARAMS`.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub(crate) struct FillParams {
-    pub(super) address: u64,
-    pub(super) pitch: usize,
-    pub(super) value: c_uint,
-    pub(super) element: c_uint,
-    pub(super) width: usize,
-    pub(super) height: usize,
+    pub(crate) address: u64,
+    pub(crate) pitch: usize,
+    pub(crate) value: c_uint,
+    pub(crate) element: c_uint,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
 }
 
 /// `CUDA_MEMSET_NODE_PARAMS_v2`.
@@ -141,7 +114,7 @@ pub(crate) union AnyParams {
     pub(super) words: [u64; 29],
 }
 
-const _: () = assert!(size_of::<AnyParams>() == 232 && size_of::<CopyParams>() == 200);
+const _: () = assert!(size_of::<AnyParams>() == 232 && size_of::<Copy3d>() == 200);
 const _: () = assert!(size_of::<AllocParams>() == 120 && size_of::<KernelParams2>() == 72);
 
 /// The front of `CUgraphNodeParams`.

@@ -2,7 +2,7 @@
 
 use std::ffi::c_uint;
 
-use super::copy::{Extent, Operand, Timing, Wanted, check_context, copy};
+use super::copy::{Extent, Operand, Planned, Timing, Wanted, check_context, copy};
 use crate::arguments::{Handle, In};
 use crate::code::{Failure, Outcome};
 use crate::context::Context;
@@ -136,9 +136,21 @@ fn copy_2d(of: In<Copy2d>, on: Handle<Stream>, timing: Timing) -> Outcome {
     copy(of.dst.operand(extent)?, of.src.operand(extent)?, extent, &stream, timing)
 }
 
+impl Copy3d {
+    fn extent(&self) -> Extent {
+        Extent { width: self.width, height: self.height, depth: self.depth }
+    }
+
+    /// Checks the operands of a copy that a graph queues; returns `None` if it moves nothing.
+    pub(crate) fn plan(&self) -> Outcome<Option<Planned>> {
+        let extent = self.extent();
+        Planned::new(self.dst.operand(extent)?, self.src.operand(extent)?, extent)
+    }
+}
+
 fn copy_3d(of: &Copy3d, on: Handle<Stream>, timing: Timing) -> Outcome {
     let stream = stream(on)?;
-    let extent = Extent { width: of.width, height: of.height, depth: of.depth };
+    let extent = of.extent();
     copy(of.dst.operand(extent)?, of.src.operand(extent)?, extent, &stream, timing)
 }
 

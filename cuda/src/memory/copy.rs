@@ -5,6 +5,8 @@
 //! memory runs late. A synchronous copy within devices is only queued.
 
 use std::sync::Arc;
+
+use warpstride::driver::StreamHandle;
 use warpstride::error::counted;
 
 use super::side::Side;
@@ -13,7 +15,7 @@ use crate::arguments::{Handle, Opaque};
 use crate::code::{Failure, Outcome, code};
 use crate::context::{Context, current};
 use crate::export::export;
-use crate::process::process;
+use crate::process::{Gpu, process};
 use crate::stream::{Stream, check_safe, stream};
 
 /// The sides that a function takes at an address.
@@ -89,6 +91,14 @@ impl Extent {
     }
 }
 
+/// A copy whose operands are checked. It can be queued any number of times.
+#[derive(Clone)]
+pub(crate) struct Planned {
+    job: Arc<Job>,
+    to: Home,
+    from: Home,
+}
+
 /// A copy with its sides, which queued work keeps.
 struct Job {
     dst: (Side, Operand),
@@ -108,8 +118,8 @@ impl Job {
         )
     }
 
-    /// Reads the source now, row after row, instead of when the copy runs.
-    fn stage(&mut self) -> Outcome {
+    /// Returns the copy with the source as it is now, row after row.
+    fn staged(&self) -> Outcome<Self> {
         let Extent { width, height, .. } = self.extent;
         let bytes = self.extent.bytes().ok_or_else(too_large)?;
         let mut staged = Vec::new();
@@ -129,8 +139,7 @@ impl Job {
             src.read(slice * from.slice_pitch + line * from.row_pitch, row)?;
         }
         let packed = Operand { row_pitch: width, slice_pitch: width * height, ..*from };
-        self.src = (Side::Staged(staged.into()), packed);
-        Ok(())
+        Ok(Self { dst: self.dst.clone(), src: (Side::Staged(staged.into()), packed), extent: self.extent })
     }
 }
 
@@ -162,15 +171,51 @@ fn home(side: &Operand, extent: Extent) -> Outcome<Home> {
     }
 }
 
+fn is_host(home: Home) -> bool {
+    matches!(home, Home::Pageable | Home::PageLocked)
+}
+
+impl Planned {
+    /// Checks the operands of a copy; returns `None` if it moves nothing.
+    pub(super) fn new(dst: Operand, src: Operand, extent: Extent) -> Outcome<Option<Self>> {
+        if extent.is_empty() {
+            return Ok(None);
+        }
+        let process = process()?;
+        let (to, from) = (home(&dst, extent)?, home(&src, extent)?);
+        let dst = (Side::new(process, to, dst.address)?, dst);
+        let src = (Side::new(process, from, src.address)?, src);
+        Ok(Some(Self { job: Arc::new(Job { dst, src, extent }), to, from }))
+    }
+
+    /// Queues the copy, whose source is read and whose destination is written in the order of the
+    /// stream.
+    pub(crate) fn queue(&self, gpu: &Gpu, soft: StreamHandle) -> warpstride::Result<()> {
+        self.queue_counted(gpu, soft, false)
+    }
+
+    /// Queues the copy, and counts it; `hides_wait` says that the call only seems asynchronous.
+    fn queue_counted(&self, gpu: &Gpu, soft: StreamHandle, hides_wait: bool) -> warpstride::Result<()> {
+        let what = match (is_host(self.from), is_host(self.to)) {
+            (true, true) => "copying within the host",
+            (true, false) => "copying from the host to a device",
+            (false, true) => "copying from a device to the host",
+            (false, false) => "copying within devices",
+        };
+        let job = Arc::clone(&self.job);
+        gpu.soft.call_host(soft, what, Box::new(move || job.run()))?;
+        if let Ok(process) = process() {
+            let bytes = self.job.extent.bytes().unwrap_or(usize::MAX);
+            process.memory.traffic.add(self.to, self.from, bytes as u64, hides_wait);
+        }
+        Ok(())
+    }
+}
+
 /// Copies a box of bytes on a stream.
 pub(super) fn copy(dst: Operand, src: Operand, extent: Extent, on: &Arc<Stream>, timing: Timing) -> Outcome {
-    let process = process()?;
-    if extent.is_empty() {
-        return Ok(());
-    }
-    let bytes = extent.bytes().ok_or_else(too_large)?;
-    let (to, from) = (home(&dst, extent)?, home(&src, extent)?);
-    let is_host = |home| matches!(home, Home::Pageable | Home::PageLocked);
+    let Some(mut planned) = Planned::new(dst, src, extent)? else { return Ok(()) };
+    let Planned { to, from, .. } = planned;
     let is_synchronous = timing == Timing::Synchronous;
     if is_synchronous {
         check_safe("a copy that waits")?;
@@ -191,28 +236,10 @@ pub(super) fn copy(dst: Operand, src: Operand, extent: Extent, on: &Arc<Stream>,
         Timing::Asynchronous => from == Home::Pageable,
         Timing::ReadAtOnce => is_host(from),
     };
-    let mut job = Job {
-        dst: (Side::new(process, to, dst.address)?, dst),
-        src: (Side::new(process, from, src.address)?, src),
-        extent,
-    };
     if stages && !waits {
-        job.stage()?;
+        planned.job = Arc::new(planned.job.staged()?);
     }
-    let what = match (is_host(from), is_host(to)) {
-        (true, true) => "copying within the host",
-        (true, false) => "copying from the host to a device",
-        (false, true) => "copying from a device to the host",
-        (false, false) => "copying within devices",
-    };
-    let job = Arc::new(job);
-    on.queue(move |gpu, soft| {
-        let job = Arc::clone(&job);
-        gpu.soft.call_host(soft, what, Box::new(move || job.run()))?;
-        // Each launch of a graph counts its copies.
-        process.memory.traffic.add(to, from, bytes as u64, waits && !is_synchronous);
-        Ok(())
-    })?;
+    on.queue(move |gpu, soft| planned.queue_counted(gpu, soft, waits && !is_synchronous))?;
     if waits { on.wait() } else { Ok(()) }
 }
 

@@ -1,6 +1,8 @@
 //! Fills with a value of 1, 2 or 4 bytes.
 
 use std::sync::Arc;
+
+use warpstride::driver::StreamHandle;
 use warpstride::error::counted;
 
 use super::side::{CHUNK, Side};
@@ -8,8 +10,8 @@ use super::table::Home;
 use crate::arguments::Handle;
 use crate::code::{Failure, Outcome};
 use crate::export::export;
-use crate::graph::Kind;
-use crate::process::process;
+use crate::graph::{FillParams, Kind};
+use crate::process::{Gpu, process};
 use crate::stream::{Stream, stream};
 
 /// A value, and the bytes of it that count.
@@ -71,35 +73,68 @@ fn too_large() -> Failure {
     Failure::value("the rows of a fill are larger than memory")
 }
 
-/// Queues a fill. One of page-locked memory, or of memory that was set to do so, makes a
-/// synchronous call wait.
+/// A fill whose operands are checked. It can be queued any number of times.
+#[derive(Clone)]
+pub(crate) struct Planned {
+    side: Side,
+    home: Home,
+    rows: Rows,
+    repeated: Arc<[u8]>,
+}
+
+impl Planned {
+    /// Checks the operands of a graph's fill with an element of 1, 2 or 4 bytes; `None` stands for
+    /// a fill of nothing.
+    pub(crate) fn of_graph(params: &FillParams) -> Outcome<Option<Self>> {
+        let &FillParams { address, pitch, value, element, width, height } = params;
+        if !matches!(element, 1 | 2 | 4) {
+            return Err(Failure::value(format!(
+                "a fill has no elements of {element}; pass 1, 2 or 4",
+                element = counted(element, "byte")
+            )));
+        }
+        let element = element as usize;
+        Self::new(address, Rows::new(pitch, width, height, element)?, Pattern::new(value, element))
+    }
+
+    fn new(address: u64, rows: Rows, pattern: Pattern) -> Outcome<Option<Self>> {
+        if rows.width == 0 || rows.height == 0 {
+            return Ok(None);
+        }
+        let process = process()?;
+        let Pattern { bytes, .. } = pattern;
+        if !address.is_multiple_of(bytes as u64) || (rows.height > 1 && !rows.pitch.is_multiple_of(bytes)) {
+            return Err(Failure::value(format!(
+                "a fill with values of {bytes} needs an address and a pitch of such a multiple, not {address:#x} and {}",
+                rows.pitch,
+                bytes = counted(bytes, "byte")
+            )));
+        }
+        let span = rows.span().ok_or_else(too_large)?;
+        let home = process.memory.home(process, address, span as u64)?;
+        if home == Home::Pageable {
+            return Err(Failure::value(format!(
+                "{address:#x} is not memory of a device, so a device does not fill it"
+            )));
+        }
+        let side = Side::new(process, home, address)?;
+        Ok(Some(Self { side, home, rows, repeated: pattern.repeated(span).into() }))
+    }
+
+    /// Queues the fill.
+    pub(crate) fn queue(&self, gpu: &Gpu, soft: StreamHandle) -> warpstride::Result<()> {
+        let Self { side, rows, repeated, .. } = self.clone();
+        gpu.soft.call_host(soft, "filling memory", Box::new(move || rows.fill(&side, &repeated)))
+    }
+}
+
+/// Queues a fill. A synchronous call waits for one of page-locked or managed memory, or of memory
+/// that was set to make calls wait.
 fn fill(address: u64, rows: Outcome<Rows>, pattern: Pattern, on: Handle<Stream>, is_synchronous: bool) -> Outcome {
-    let rows = rows?;
-    let (process, stream) = (process()?, stream(on)?);
-    if rows.width == 0 || rows.height == 0 {
-        return Ok(());
-    }
-    let Pattern { bytes, .. } = pattern;
-    if !address.is_multiple_of(bytes as u64) || (rows.height > 1 && !rows.pitch.is_multiple_of(bytes)) {
-        return Err(Failure::value(format!(
-            "a fill with values of {bytes} needs an address and a pitch of such a multiple, not {address:#x} and {}",
-            rows.pitch,
-            bytes = counted(bytes, "byte")
-        )));
-    }
-    let span = rows.span().ok_or_else(too_large)?;
-    let home = process.memory.home(process, address, span as u64)?;
-    if home == Home::Pageable {
-        return Err(Failure::value(format!("{address:#x} is not memory of a device, so a device does not fill it")));
-    }
-    let side = Side::new(process, home, address)?;
-    let repeated = pattern.repeated(span);
-    let run = Arc::new(move || rows.fill(&side, &repeated));
-    stream.queue_as(Kind::Fill, move |gpu, soft| {
-        let run = Arc::clone(&run);
-        gpu.soft.call_host(soft, "filling memory", Box::new(move || run()))
-    })?;
-    let waits = is_synchronous && matches!(home, Home::PageLocked | Home::Device(_, true));
+    let stream = stream(on)?;
+    let Some(planned) = Planned::new(address, rows?, pattern)? else { return Ok(()) };
+    let waits = is_synchronous && matches!(planned.home, Home::PageLocked | Home::Managed | Home::Device(_, true));
+    stream.queue_as(Kind::Fill, move |gpu, soft| planned.queue(gpu, soft))?;
     if waits { stream.wait() } else { Ok(()) }
 }
 

@@ -16,16 +16,14 @@ use crate::stream::check_safe;
 
 /// The flags of an allocation: for all contexts, for kernels, and past the caches of the host.
 const ALLOC_FLAGS: c_uint = 7;
-/// The flags of a registration: for all contexts, for kernels, of a device's registers, and
-/// read-only.
+/// The flags of a registration: for all contexts, for kernels, of a device's registers, and for
+/// reads alone.
 const REGISTER_FLAGS: c_uint = 15;
 const REGISTER_IO_MEMORY: c_uint = 4;
 /// The first address of the host that kernels can use: they have windows below.
 const FIRST_FOR_KERNELS: u64 = 1 << 40;
 /// Bytes of a page.
 const PAGE: usize = 4096;
-/// Pages that one question to the system is about.
-const PAGES_ASKED: usize = 1 << 16;
 
 /// Allocates page-locked memory.
 fn allocate(bytes: usize, flags: c_uint) -> Outcome<Opaque> {
@@ -37,19 +35,24 @@ fn allocate(bytes: usize, flags: c_uint) -> Outcome<Opaque> {
     Ok(memory)
 }
 
-/// Returns whether the process has all pages around these bytes.
-fn is_mapped(memory: NonNull<u8>, bytes: usize) -> bool {
+/// Makes the system give the process the pages around these bytes, and returns whether it did: all
+/// of them are mapped, and can be written.
+fn has_pages(memory: NonNull<u8>, bytes: usize) -> bool {
     let first = memory.addr().get() / PAGE * PAGE;
     let Some(end) = memory.addr().get().checked_add(bytes).and_then(|end| end.checked_next_multiple_of(PAGE)) else {
         return false;
     };
-    let mut resident = vec![0; PAGES_ASKED.min((end - first) / PAGE)];
-    (first..end).step_by(PAGES_ASKED * PAGE).all(|start| {
-        let length = (end - start).min(PAGES_ASKED * PAGE);
-        let place = std::ptr::without_provenance_mut(start);
-        // SAFETY: the call follows no address of its range, and the list has a place for each page.
-        unsafe { libc::mincore(place, length, resident.as_mut_ptr()) == 0 }
-    })
+    let populate = |first: usize, bytes| {
+        let place = std::ptr::without_provenance_mut(first);
+        // SAFETY: the system answers for each range, and changes no byte of it.
+        unsafe { libc::madvise(place, bytes, libc::MADV_POPULATE_WRITE) == 0 }
+    };
+    // Linux before 5.14 cannot answer, also for a page that is there. The caller has promised the
+    // pages.
+    populate(first, end - first) || {
+        let own = 0_u8;
+        !populate((&raw const own).addr() / PAGE * PAGE, PAGE)
+    }
 }
 
 /// Registers the caller's memory as page-locked.
@@ -78,9 +81,9 @@ fn register(memory: Opaque, bytes: usize, flags: c_uint) -> Outcome {
             ),
         ));
     }
-    if !is_mapped(place, bytes) {
+    if !has_pages(place, bytes) {
         return Err(Failure::value(format!(
-            "the process does not have the {bytes} at {:#x}",
+            "the process cannot write all of the {bytes} at {:#x}; register memory that it can write",
             memory.address(),
             bytes = counted(bytes, "byte")
         )));

@@ -19,5 +19,8 @@ mod side;
 mod table;
 mod traffic;
 
-pub(crate) use table::{FIRST_OF_DEVICES, Kind, Leak, Memory, end_of, leaked};
+pub(crate) use boxes::Copy3d;
+pub(crate) use copy::Planned as PlannedCopy;
+pub(crate) use fill::Planned as PlannedFill;
+pub(crate) use table::{Kind, Leak, Memory, end_of, leaked};
 pub(crate) use traffic::{Way, copies};

@@ -164,18 +164,6 @@ impl Memory {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a copy of a graph's node.
-    pub(crate) fn count_copy(&self, process: &Process, dst: u64, src: u64, bytes: u64) {
-        if let (Ok(to), Ok(from)) = (self.home(process, dst, 1), self.home(process, src, 1)) {
-            self.traffic.add(to, from, bytes, false);
-        }
-    }
-
-    /// Refuses bytes that no memory has.
-    pub(crate) fn check(&self, process: &Process, address: u64, bytes: u64) -> Outcome {
-        self.home(process, address, bytes).map(drop)
-    }
-
     /// Returns the place of some bytes, and refuses bytes that no memory has.
     pub(super) fn home(&self, process: &Process, address: u64, bytes: u64) -> Outcome<Home> {
         if let Some((base, found)) = self.lock().around(address) {

@@ -190,6 +190,11 @@ pub(crate) fn check_safe(what: &str) -> Outcome {
     captures.break_all(&meant, code::STREAM_CAPTURE_UNSUPPORTED, why)
 }
 
+/// Returns whether a capture adds nodes to the graph.
+pub(crate) fn is_captured_into(graph: Handle<Graph>) -> bool {
+    any().is_some_and(|captures| captures.sequences.values().any(|sequence| sequence.graph.handle == graph))
+}
+
 /// Adds a node to the capture of a stream.
 pub(super) fn record(stream: &Stream, work: Work) -> Outcome {
     let mut captures = captures();

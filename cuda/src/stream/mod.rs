@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use warpstride::driver::{StreamHandle, Streams as _};
 
-pub(crate) use capture::check_safe;
+pub(crate) use capture::{check_safe, is_captured_into};
 pub(crate) use event::Event;
 pub(crate) use host::{call as host_call, given};
 pub(crate) use order::Streams;

@@ -325,7 +325,7 @@ fn a_capture_takes_up_other_graphs_and_dependencies() {
     let graph = new_graph();
     let first = host_node(graph, &[], &log, 1);
     assert_eq!(cuStreamBeginCaptureToGraph(stream, graph, &first, null(), 1, RELAXED), 0);
-    assert_eq!(note(stream, &log, 2), 0);
+    assert_eq!((note(stream, &log, 2), cuGraphDestroy(graph)), (0, 1));
     let third = host_node(graph, &[first], &log, 3);
     assert_eq!((cuStreamUpdateCaptureDependencies(stream, &third, 1, 0), note(stream, &log, 4)), (0, 0));
     assert_eq!((end(stream), count_of(graph)), (graph, (4, 4)));
@@ -569,4 +569,22 @@ fn objects_of_the_program_live_as_long_as_their_graphs() {
     assert_eq!((cuGraphExecDestroy(exec), seen(), cuUserObjectRelease(object, 1)), (0, 1, 1));
     assert_eq!(cuUserObjectCreate(&mut object, place.cast(), Some(count_up), 1, 0), 1);
     assert_eq!(cuUserObjectCreate(&mut object, place.cast(), None, 1, 1), 1);
+}
+
+#[test]
+fn graphs_are_nested_to_a_limit() {
+    let _context = Context::new();
+    let (outer, mut innermost) = (new_graph(), new_graph());
+    let (single, mut node, mut levels) = (innermost, 0, 0);
+    innermost = outer;
+    while cuGraphAddChildGraphNode(&mut node, innermost, null(), 0, single) == 0 {
+        assert_eq!(cuGraphChildGraphNodeGetGraph(node, &mut innermost), 0);
+        levels += 1;
+        assert!(levels < 1000, "no limit");
+    }
+    // A graph of as many levels does not fit either within one that is within another.
+    let mut within = 0;
+    assert_eq!((levels, cuGraphAddChildGraphNode(&mut within, single, null(), 0, outer)), (64, 1));
+    run(instantiate(outer), new_stream(0));
+    assert_eq!((cuGraphDestroy(outer), cuGraphDestroy(single)), (0, 0));
 }

@@ -78,6 +78,9 @@ fn an_address_says_what_it_is() {
     done(cuMemFreeHost(memory.as_mut_ptr()));
 }
 
+/// Memory that the process cannot write.
+static READ_ONLY: [u8; 8192] = [1; 8192];
+
 #[test]
 fn page_locked_memory_is_registered_once() {
     let _context = Context::new();
@@ -102,6 +105,7 @@ fn page_locked_memory_is_registered_once() {
         (std::ptr::without_provenance_mut(1 << 45), 8, 0),
         (first, usize::MAX, 0),
         (first, 1 << 50, 0),
+        (READ_ONLY.as_ptr().cast_mut(), 4096, 0),
     ] {
         assert_eq!(cuMemHostRegister_v2(memory, bytes, flags), INVALID_VALUE, "{memory:p}, {bytes}, {flags}");
     }

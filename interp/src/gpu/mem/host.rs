@@ -140,7 +140,8 @@ impl Memory {
         Ok(memory)
     }
 
-    /// Lets kernels and copies use a caller's memory at its own address, in units of 4 bytes.
+    /// Lets kernels and copies use a caller's memory at its own address, from the word of 4 bytes on
+    /// in which it begins.
     ///
     /// # Errors
     ///
@@ -162,7 +163,7 @@ impl Memory {
         let start = std::ptr::with_exposed_provenance_mut::<AtomicU32>(base as usize);
         let Some(start) = NonNull::new(start) else { return Err(invalid("memory of the host does not begin at 0")) };
         let words = Words { list: NonNull::slice_from_raw_parts(start, count), owned: None };
-        self.add_host_range(base, 4 * count as u64, words)
+        self.add_host_range(base, first - base + bytes, words)
     }
 
     /// Takes memory of the host away from kernels: frees what [`Memory::alloc_host`] returned, or
@@ -275,6 +276,11 @@ mod tests {
         // SAFETY: as above.
         let again = unsafe { memory.map_host(first, 4) };
         assert!(again.unwrap_err().to_string().contains("already"));
+        memory.free_host(first).unwrap();
+        // SAFETY: as above.
+        unsafe { memory.map_host(first, 10) }.unwrap();
+        let within = memory.read(address + 6, &mut [0; 4]);
+        assert!(within.is_ok() && memory.read(address + 6, &mut [0; 5]).is_err());
         memory.free_host(first).unwrap();
         assert!(memory.read(address, &mut [0]).is_err());
     }
