@@ -13,6 +13,8 @@ pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 pub(crate) struct Failure {
     pub(crate) code: CUresult,
     pub(crate) why: String,
+    /// The rule of memcheck that the program broke, if it broke one: `memcheck/double-free`.
+    pub(crate) rule: Option<&'static str>,
 }
 
 macro_rules! codes {
@@ -153,7 +155,12 @@ codes! {
 impl Failure {
     /// Makes the failure of a call with this code, and says why.
     pub(crate) fn new(code: CUresult, why: impl Into<String>) -> Self {
-        Self { code, why: why.into() }
+        Self { code, why: why.into(), rule: None }
+    }
+
+    /// Says that the program broke a rule of memcheck.
+    pub(crate) fn breaks(self, rule: &'static str) -> Self {
+        Self { rule: Some(rule), ..self }
     }
 
     /// An argument that no device accepts.

@@ -11,17 +11,20 @@ use super::Found;
 
 /// The rules of the checkers, with what each of them is about. Rules of expectations and of
 /// launches that stop have names that say it.
-const RULES: [(&str, &str); 16] = [
+const RULES: [(&str, &str); 19] = [
     ("memcheck/oob", "An access outside of all memory that the kernel may use"),
     ("memcheck/misaligned", "An access at an address that is not a multiple of its size"),
     ("memcheck/read-only", "A store to memory that kernels only read"),
     ("memcheck/stack", "More local memory than a thread has"),
+    ("memcheck/double-free", "Memory that the program frees twice"),
+    ("memcheck/use-after-free", "A call that uses memory after its end"),
     ("memcheck/leak", "Memory of the device that the program does not free"),
     ("initcheck/global", "A read of global memory that was never written"),
     ("initcheck/shared", "A read of shared memory that was never written"),
     ("initcheck/local", "A read of local memory that was never written"),
     ("racecheck/global", "Accesses of global memory without an order between them"),
     ("racecheck/shared", "Accesses of shared memory without an order between them"),
+    ("racecheck/streams", "Work of two streams on the same memory without an order between it"),
     ("synccheck/divergent", "A barrier at which a part of a warp does not arrive"),
     ("synccheck/mask", "A synchronisation with a mask that leaves out the thread itself"),
     ("synccheck/deadlock", "Warps of a block that wait at different barriers"),

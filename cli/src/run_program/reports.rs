@@ -30,7 +30,21 @@ pub(super) struct Process {
     /// The successful calls by function.
     pub(super) calls: BTreeMap<String, u64>,
     pub(super) failures: Vec<Failure>,
+    order: Order,
     pub(super) memory: Memory,
+}
+
+/// The accesses of streams without an order between them.
+#[derive(Debug, Deserialize)]
+struct Order {
+    findings: Vec<Unordered>,
+    more: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Unordered {
+    text: String,
+    count: u64,
 }
 
 /// The launches of a kernel.
@@ -103,6 +117,8 @@ pub(super) struct Failure {
     pub(super) name: Option<String>,
     pub(super) count: u64,
     pub(super) why: String,
+    /// The rule that the program broke, if it broke one.
+    rule: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -170,7 +186,37 @@ impl Process {
     }
 
     pub(super) fn faults(&self) -> u64 {
-        self.kernels.iter().map(Kernel::faults).sum()
+        self.kernels.iter().map(Kernel::faults).sum::<u64>() + self.own_faults()
+    }
+
+    /// The number of findings that are of no kernel.
+    pub(super) fn own_faults(&self) -> u64 {
+        self.found_by_itself().len() as u64 + self.order.more
+    }
+
+    /// The findings that are of no kernel: calls that break a rule, and streams without an order.
+    pub(super) fn found_by_itself(&self) -> Vec<Found> {
+        let found = |rule: &str, text: &str, count: u64| Found {
+            rule: rule.to_owned(),
+            is_note: false,
+            text: kernel_names::readable(text) + &times(count),
+            file: None,
+            line: None,
+            kernel: None,
+            instruction: None,
+        };
+        let calls = self.failures.iter().filter_map(|failure| {
+            let text = format!("{}: {}", failure.function, failure.why);
+            Some(found(failure.rule.as_deref()?, &text, failure.count))
+        });
+        let order =
+            self.order.findings.iter().map(|Unordered { text, count }| found("racecheck/streams", text, *count));
+        calls.chain(order).collect()
+    }
+
+    /// Says how many findings of no kernel are counted only.
+    pub(super) fn more(&self) -> Option<String> {
+        (self.order.more > 0).then(|| format!("and {} more of streams without an order", self.order.more))
     }
 
     /// Returns whether the reason of a failed call is a launch that stopped, which is told by
@@ -185,9 +231,9 @@ impl Process {
         self.failures.iter().filter(|failure| failure.is_unsupported()).collect()
     }
 
-    /// The findings of all kernels, and the memory that is not freed.
+    /// All findings, and the memory that is not freed.
     pub(super) fn found(&self) -> Vec<Found> {
-        let mut found: Vec<Found> = self.kernels.iter().flat_map(Kernel::found).collect();
+        let mut found: Vec<Found> = self.kernels.iter().flat_map(Kernel::found).chain(self.found_by_itself()).collect();
         if let Some(leaks) = self.memory.leaks.as_ref().filter(|leaks| leaks.count > 0) {
             found.push(Found {
                 rule: "memcheck/leak".into(),
@@ -203,7 +249,17 @@ impl Process {
     }
 }
 
+/// Says how often there was more than one.
+fn times(count: u64) -> String {
+    if count > 1 { format!("\n  {}", counted(count, "time")) } else { String::new() }
+}
+
 impl Failure {
+    /// Returns whether the call is a finding.
+    pub(super) fn is_finding(&self) -> bool {
+        self.rule.is_some()
+    }
+
     /// Returns whether the software GPU lacks what was called for.
     pub(super) fn is_unsupported(&self) -> bool {
         self.code == NOT_SUPPORTED

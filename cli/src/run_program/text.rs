@@ -63,7 +63,10 @@ fn of_process(process: &Process, with_lines: bool) -> String {
         }
         text += &kernel.more().map_or(String::new(), |more| more + "\n");
     }
-    text
+    for found in process.found_by_itself() {
+        text += &format!("{}\n", found.text);
+    }
+    text + &process.more().map_or(String::new(), |more| more + "\n")
 }
 
 /// The counters of each kernel over all its launches.
@@ -175,7 +178,7 @@ fn sentences(process: &Process) -> String {
     for failure in process.unsupported() {
         say(format!("{} is not supported: {}", failure.function, failure.why));
     }
-    for failure in process.failures.iter().filter(|failure| !failure.is_unsupported()) {
+    for failure in process.failures.iter().filter(|failure| !failure.is_unsupported() && !failure.is_finding()) {
         let name = failure.name.as_deref().unwrap_or("an unknown code");
         let times = if failure.count == 1 { String::new() } else { format!(", {}", counted(failure.count, "time")) };
         let why = if process.is_of_stop(failure) { "a launch before it stopped" } else { &failure.why };

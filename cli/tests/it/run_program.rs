@@ -11,10 +11,12 @@ use serde_json::Value;
 use super::{Folder, Run, command, warpstride};
 use crate::long::TOOLS;
 
-/// The variable that says what the program does: `good`, `race`, `oob`, `leak`, `late` or `killed`.
+/// The variable that says what the program does: `good`, `race`, `oob`, `read`, `leak`, `late`,
+/// `killed`, or one of the faults of [`faults_of_the_program_itself_are_found`].
 const PROGRAM: &str = "WARPSTRIDE_TEST_PROGRAM";
 
-/// Kernels that store their thread's number: apart, all at one place, and too far.
+/// Kernels that store their thread's number: apart, all at one place, and too far; and one that
+/// loads.
 const PTX: &CStr = c"
     .version 7.0
     .target sm_75
@@ -37,6 +39,12 @@ const PTX: &CStr = c"
         .reg .b32 %r<2>; .reg .b64 %rd<3>;
         ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; mad.wide.u32 %rd2, %r1, 64, %rd1;
         st.global.u32 [%rd2], %r1;
+        ret;
+    }
+    .visible .entry read(.param .u64 a) {
+        .reg .b32 %r<2>; .reg .b64 %rd<3>;
+        ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; mad.wide.u32 %rd2, %r1, 4, %rd1;
+        ld.global.u32 %r1, [%rd2];
         ret;
     }";
 
@@ -81,6 +89,7 @@ fn program() {
     let entry = match &*name {
         "race" => c"race",
         "oob" => c"oob",
+        "read" => c"read",
         _ => c"good",
     };
     let null = std::ptr::null_mut();
@@ -103,6 +112,10 @@ fn program() {
             unsafe { launch(function, 1, 1, 1, THREADS, 1, 1, 0, null, arguments.as_mut_ptr(), std::ptr::null_mut()) };
         assert_eq!(launched, 0);
     }
+    plant(&name, &driver, buffer, |stream| {
+        // SAFETY: as above, and the stream is live.
+        unsafe { launch(function, 1, 1, 1, THREADS, 1, 1, 0, stream, arguments.as_mut_ptr(), std::ptr::null_mut()) }
+    });
     println!("the program's own output");
     if name == "late" {
         return;
@@ -114,9 +127,41 @@ fn program() {
         let killed = Command::new("kill").args(["-s", "KILL", &std::process::id().to_string()]).status();
         panic!("a process goes on after SIGKILL: {killed:?}");
     }
-    if name != "leak" {
+    if !matches!(&*name, "leak" | "double free" | "use after free") {
         // SAFETY: the address was allocated, and nothing uses it any more.
         unsafe { free(buffer) };
+    }
+}
+
+/// Does what a faulty program does, with a launch that writes the buffer on a stream.
+fn plant(fault: &str, driver: &Driver, buffer: u64, mut launch: impl FnMut(*mut c_void) -> c_int) {
+    let free: unsafe extern "C" fn(u64) -> c_int = driver.function("cuMemFree_v2");
+    let create: unsafe extern "C" fn(*mut *mut c_void, c_uint) -> c_int = driver.function("cuStreamCreate");
+    let wait: unsafe extern "C" fn(*mut c_void) -> c_int = driver.function("cuStreamSynchronize");
+    let download: unsafe extern "C" fn(*mut c_void, u64, usize) -> c_int = driver.function("cuMemcpyDtoH_v2");
+    let mut words = [0_u32; THREADS as usize];
+    let mut read = || {
+        // SAFETY: the place has as many bytes.
+        unsafe { download(words.as_mut_ptr().cast(), buffer, 4 * words.len()) }
+    };
+    let streams = [(); 2].map(|()| {
+        let mut stream = std::ptr::null_mut();
+        // SAFETY: the place is one for a handle. The default stream does not wait for this one.
+        assert_eq!(unsafe { create(&raw mut stream, 1) }, 0);
+        stream
+    });
+    // The launches on the default stream have run.
+    assert!(matches!(fault, "oob" | "late") || read() == 0);
+    match fault {
+        "wrong stream" => assert_eq!(streams.map(&mut launch), [0; 2]),
+        "missing wait" => assert_eq!([launch(streams[0]), read()], [0; 2]),
+        // SAFETY: the stream is live.
+        "wait" => assert_eq!([launch(streams[0]), unsafe { wait(streams[0]) }, read(), launch(streams[1])], [0; 4]),
+        // SAFETY: the library checks each address.
+        "double free" => assert_eq!([(); 2].map(|()| unsafe { free(buffer) }), [0, 1]),
+        // SAFETY: as above.
+        "use after free" => assert_eq!([unsafe { free(buffer) }, read()], [0, 1]),
+        _ => {}
     }
 }
 
@@ -214,6 +259,28 @@ fn an_access_out_of_bounds_is_found_with_and_without_its_checker() {
     for log in ["out.sarif", "stopped.sarif"] {
         assert_eq!(document(&folder, log)["runs"][0]["results"][0]["ruleId"], "memcheck/oob", "{log}");
     }
+}
+
+#[test]
+fn faults_of_the_program_itself_are_found() {
+    let Some(library) = library() else { return };
+    for (fault, rule, said) in [
+        ("wrong stream", "racecheck/streams", "good on stream 0x"),
+        ("missing wait", "racecheck/streams", "copying from a device to the host on the default stream reads the byte"),
+        ("double free", "memcheck/double-free", "was freed already; free each allocation once"),
+        ("use after free", "memcheck/use-after-free", "are in memory that the program has freed"),
+        ("read", "initcheck/global", "initcheck: kernel \"read\""),
+    ] {
+        let folder = Folder::with("empty", "");
+        let options = "--check all --sarif out.sarif --junit out.xml";
+        run(&library, &folder, options, fault).ended(86, &["the program's own output\n"], &[said, "1 finding in"]);
+        let results = &document(&folder, "out.sarif")["runs"][0]["results"];
+        assert_eq!((&results[0]["ruleId"], results.as_array().map(Vec::len)), (&rule.into(), Some(1)), "{fault}");
+        let junit = text(&folder, "out.xml");
+        assert_eq!(junit.matches("<failure").count(), 1, "{fault}: {junit}");
+    }
+    let folder = Folder::with("empty", "");
+    run(&library, &folder, "--check all", "wait").ended(0, &[], &["0 findings in 5 launches"]);
 }
 
 #[test]

@@ -205,6 +205,7 @@ impl Lanes {
     fn open(&mut self, device: i32, is_first: bool) -> Outcome<Lane> {
         let gpu = process()?.gpu(device)?;
         let lane = Lane { device, soft: gpu.soft.stream_create()? };
+        gpu.soft.name_stream(lane.soft, "a branch of a graph".to_owned());
         self.opened.push(lane);
         if is_first {
             let fork = self.fork()?;

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use warpstride::driver::StreamHandle;
+use warpstride::driver::soft::Region;
 use warpstride::error::counted;
 
 use super::side::Side;
@@ -62,6 +63,16 @@ impl Operand {
     pub(super) fn row(address: u64, wanted: Wanted) -> Self {
         Self { address, wanted, row_pitch: 0, slice_pitch: 0 }
     }
+
+    fn region(&self, extent: Extent, is_written: bool) -> Region {
+        Region {
+            row_pitch: self.row_pitch as u64,
+            row_count: extent.height as u64,
+            slice_pitch: self.slice_pitch as u64,
+            slice_count: extent.depth as u64,
+            ..Region::row(self.address, extent.width as u64, is_written)
+        }
+    }
 }
 
 impl Extent {
@@ -116,6 +127,14 @@ impl Job {
         (0..extent.depth).flat_map(|slice| (0..extent.height).map(move |row| (slice, row))).try_for_each(
             |(slice, row)| dst.copy_from(offset(to, slice, row), src, offset(from, slice, row), extent.width),
         )
+    }
+
+    /// The bytes that it uses.
+    fn uses(&self) -> Box<[Region]> {
+        let sides = [(&self.dst, true), (&self.src, false)].into_iter();
+        // The program does not know staged bytes.
+        let known = sides.filter(|((side, _), _)| !matches!(side, Side::Staged(_)));
+        known.map(|((_, operand), is_written)| operand.region(self.extent, is_written)).collect()
     }
 
     /// Returns the copy with the source as it is now, row after row.
@@ -202,8 +221,16 @@ impl Planned {
             (false, true) => "copying from a device to the host",
             (false, false) => "copying within devices",
         };
-        let job = Arc::clone(&self.job);
-        gpu.soft.call_host(soft, what, Box::new(move || job.run()))?;
+        let job = &self.job;
+        gpu.soft.call_host(
+            soft,
+            what,
+            Some(job.uses()),
+            Box::new({
+                let job = Arc::clone(&job);
+                move || job.run()
+            }),
+        )?;
         if let Ok(process) = process() {
             let bytes = self.job.extent.bytes().unwrap_or(usize::MAX);
             process.memory.traffic.add(self.to, self.from, bytes as u64, hides_wait);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use warpstride::driver::StreamHandle;
+use warpstride::driver::soft::Region;
 use warpstride::error::counted;
 
 use super::side::{CHUNK, Side};
@@ -76,6 +77,7 @@ fn too_large() -> Failure {
 /// A fill whose operands are checked. It can be queued any number of times.
 #[derive(Clone)]
 pub(crate) struct Planned {
+    address: u64,
     side: Side,
     home: Home,
     rows: Rows,
@@ -118,13 +120,20 @@ impl Planned {
             )));
         }
         let side = Side::new(process, home, address)?;
-        Ok(Some(Self { side, home, rows, repeated: pattern.repeated(span).into() }))
+        Ok(Some(Self { address, side, home, rows, repeated: pattern.repeated(span).into() }))
+    }
+
+    /// The bytes that it writes.
+    fn region(&self) -> Region {
+        let Rows { pitch, width, height } = self.rows;
+        Region { row_pitch: pitch as u64, row_count: height as u64, ..Region::row(self.address, width as u64, true) }
     }
 
     /// Queues the fill.
     pub(crate) fn queue(&self, gpu: &Gpu, soft: StreamHandle) -> warpstride::Result<()> {
         let Self { side, rows, repeated, .. } = self.clone();
-        gpu.soft.call_host(soft, "filling memory", Box::new(move || rows.fill(&side, &repeated)))
+        let uses = Some([self.region()].into());
+        gpu.soft.call_host(soft, "filling memory", uses, Box::new(move || rows.fill(&side, &repeated)))
     }
 }
 

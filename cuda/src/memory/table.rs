@@ -22,6 +22,9 @@ pub(crate) const FIRST_OF_DEVICES: u64 = 1 << 47;
 /// The most allocations that are kept for the report after their context has ended.
 const MOST_ABANDONED: usize = 1 << 16;
 
+/// The most freed allocations that are remembered.
+const MOST_FREED: usize = 1 << 16;
+
 /// The allocations of programs, their pools, and their copies.
 #[derive(Default)]
 pub(crate) struct Memory {
@@ -36,6 +39,8 @@ pub(super) struct Table {
     live: BTreeMap<u64, Allocation>,
     /// Those that were live when their context ended.
     abandoned: Vec<Leak>,
+    /// The bytes of freed memory by its first address, unless other memory has come there.
+    freed: BTreeMap<u64, u64>,
 }
 
 /// How memory was allocated.
@@ -131,13 +136,33 @@ impl Allocation {
 
 impl Table {
     pub(super) fn add(&mut self, address: u64, allocation: Allocation) {
+        let last = address.saturating_add(allocation.bytes.saturating_sub(1));
+        while let Some((&base, _)) =
+            self.freed.range(..=last).next_back().filter(|(base, bytes)| *base + *bytes > address)
+        {
+            self.freed.remove(&base);
+        }
         self.live.insert(address, allocation);
     }
 
     /// Takes the allocation out that begins at an address, if it is meant.
     pub(super) fn take(&mut self, address: u64, is_meant: impl Fn(&Allocation) -> bool) -> Option<Allocation> {
         self.live.get(&address).filter(|found| is_meant(found))?;
-        self.live.remove(&address)
+        let taken = self.live.remove(&address)?;
+        // Memory that was registered stays the program's.
+        if taken.kind != Kind::Registered {
+            if self.freed.len() == MOST_FREED {
+                self.freed.pop_first();
+            }
+            self.freed.insert(address, taken.bytes);
+        }
+        Some(taken)
+    }
+
+    /// Returns the first address of the freed memory that had an address.
+    fn freed_around(&self, address: u64) -> Option<u64> {
+        let (&base, &bytes) = self.freed.range(..=address).next_back()?;
+        (address - base < bytes).then_some(base)
     }
 
     /// Returns the allocation that contains an address, and its first address.
@@ -186,6 +211,11 @@ impl Memory {
         if address < FIRST_OF_DEVICES {
             return Ok(Home::Pageable);
         }
+        if let Some(base) = self.lock().freed_around(address) {
+            let bytes = counted(bytes, "byte");
+            let why = format!("the {bytes} at {address:#x} are in memory that the program has freed, at {base:#x}");
+            return Err(Failure::value(why).breaks("memcheck/use-after-free"));
+        }
         // Variables of modules are not in the table.
         let holds = |gpu: &crate::process::Gpu| gpu.soft.memory().allocation_around(address, bytes).is_some();
         let device = process.gpus.iter().position(holds).ok_or_else(|| {
@@ -224,6 +254,11 @@ pub(crate) fn leaked() -> Vec<Leak> {
 
 /// Returns the failure of a call that names memory which it does not free.
 pub(super) fn not_an_allocation(address: u64) -> Failure {
+    let is_freed = process().is_ok_and(|process| process.memory.lock().freed.contains_key(&address));
+    if is_freed {
+        let why = format!("the memory at {address:#x} was freed already; free each allocation once");
+        return Failure::value(why).breaks("memcheck/double-free");
+    }
     Failure::new(
         code::INVALID_VALUE,
         format!("{address:#x} is not the beginning of live memory that this call frees; free each allocation once"),

@@ -10,10 +10,10 @@ use crate::code::{CODES, CUresult, Failure, code};
 #[derive(Default)]
 pub(super) struct Calls {
     succeeded: BTreeMap<&'static str, u64>,
-    failed: BTreeMap<(&'static str, CUresult), Failed>,
+    failed: BTreeMap<(&'static str, CUresult, Option<&'static str>), Failed>,
 }
 
-/// The calls of one function that failed with one code.
+/// The calls of one function that failed with one code, and broke the same rule or none.
 struct Failed {
     count: u64,
     /// The reason of the first of them.
@@ -30,7 +30,7 @@ impl Calls {
         if failure.code == code::NOT_READY {
             return self.succeeded(name);
         }
-        let failed = self.failed.entry((name, failure.code));
+        let failed = self.failed.entry((name, failure.code, failure.rule));
         failed.or_insert_with(|| Failed { count: 0, why: failure.why.clone() }).count += 1;
     }
 
@@ -40,7 +40,7 @@ impl Calls {
     }
 
     pub(super) fn failures_json(&self) -> Value {
-        let failures = self.failed.iter().map(|(&(name, code), failed)| {
+        let failures = self.failed.iter().map(|(&(name, code, rule), failed)| {
             let known = CODES.iter().find(|(number, ..)| *number == code);
             json!({
                 "function": name,
@@ -48,6 +48,7 @@ impl Calls {
                 "name": known.map(|(_, name, _)| name.to_string_lossy()),
                 "count": failed.count,
                 "why": failed.why,
+                "rule": rule,
             })
         });
         failures.collect()

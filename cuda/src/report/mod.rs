@@ -15,6 +15,7 @@
 mod calls;
 mod kernels;
 mod memory;
+mod order;
 
 use std::fs;
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use warpstride::driver::soft::{Config, Watch};
 use warpstride::interp::Checks;
+use warpstride::interp::check::Check;
 use warpstride::roofline::model::DeviceModel;
 
 use crate::code::{Failure, Outcome};
@@ -85,6 +87,7 @@ pub(crate) fn configure(config: &mut Config, predicted: Option<DeviceModel>) -> 
     if let Some(names) = set(CHECKS) {
         let checks = names.parse().map_err(|error| Failure::value(format!("{CHECKS}={names}: {error}")))?;
         config.interp.checks = checks;
+        config.follows_order = checks.contains(Check::Racecheck);
     }
     let Some(folder) = set(FOLDER) else { return Ok(()) };
     config.interp.footprint = predicted.is_some();
@@ -206,7 +209,7 @@ impl Report {
         let command: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
         let gpus: Vec<&str> =
             process().map_or(Vec::new(), |process| process.gpus.iter().map(|gpu| gpu.model.name).collect());
-        let checks = warpstride::interp::check::Check::ALL.into_iter().filter(|&check| self.checks.contains(check));
+        let checks = Check::ALL.into_iter().filter(|&check| self.checks.contains(check));
         json!({
             "schema": SCHEMA,
             "process": self.process,
@@ -218,6 +221,7 @@ impl Report {
             "kernels": state.kernels.json(),
             "calls": state.calls.json(),
             "failures": state.calls.failures_json(),
+            "order": order::json(),
             "memory": memory::json(has_ended),
         })
     }

@@ -24,7 +24,7 @@ pub(crate) fn call(gpu: &Gpu, soft: StreamHandle, function: HostFunction, data: 
         });
         Ok(())
     };
-    gpu.soft.call_host(soft, "calling a function of the host", Box::new(call))
+    gpu.soft.call_host(soft, "calling a function of the host", None, Box::new(call))
 }
 
 /// Refuses the null pointer to a function.
@@ -58,7 +58,7 @@ export! {
             Ok(())
         };
         stream(on)?.queue_now("a callback", |gpu, soft| {
-            gpu.soft.call_host(soft, "calling a callback of the host", Box::new(call))
+            gpu.soft.call_host(soft, "calling a callback of the host", None, Box::new(call))
         })
     }
 }

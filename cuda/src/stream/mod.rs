@@ -206,7 +206,9 @@ fn create(out: Out<Handle<Stream>>, flags: c_uint, priority: c_int) -> Outcome {
     let priority = priority.clamp(GREATEST_PRIORITY, 0);
     let turn = order::Turn::default();
     let is_legacy = false;
-    out.set(process.streams.add(Stream { context: owner, device, soft, flags, priority, is_legacy, turn }))
+    let handle = process.streams.add(Stream { context: owner, device, soft, flags, priority, is_legacy, turn });
+    context.gpu()?.soft.name_stream(soft, format!("stream {handle:?}"));
+    out.set(handle)
 }
 
 export! {

@@ -122,6 +122,8 @@ fn default_stream(context: &Context, is_legacy: bool) -> Outcome<Arc<Stream>> {
     let soft = context.gpu()?.soft.stream_create()?;
     let (owner, device, turn) = (context.handle, context.device, Turn::default());
     let (flags, priority) = (0, 0);
+    let name = if is_legacy { "the default stream" } else { "the default stream of a thread" };
+    context.gpu()?.soft.name_stream(soft, name.to_owned());
     Ok(Arc::new(Stream { context: owner, device, soft, flags, priority, is_legacy, turn }))
 }
 

@@ -113,7 +113,7 @@ impl Operation {
         match self {
             Self::Write { address, value, bytes } => {
                 let write = move || Ok(driver.memory().write(address, &value.to_ne_bytes()[..bytes])?);
-                gpu.soft.call_host(soft, "writing a value", Box::new(write))
+                gpu.soft.call_host(soft, "writing a value", Some(Box::default()), Box::new(write))
             }
             Self::Wait { address, value, bytes, compare } => {
                 let holds = move || {

@@ -35,6 +35,8 @@ pub use config::{Config, DEFAULT_WORK};
 #[doc(hidden)]
 pub use exec::MAX_BEGUN;
 pub use mem::Memory;
+#[doc(hidden)]
+pub use mem::Touched;
 pub use module::{Kernel, Module};
 pub use parse::MAX_TEXT_BYTES;
 pub use report::{Footprint, InstructionReport, LineReport, Report, WarpAccess};

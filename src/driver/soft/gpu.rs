@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::state::{Action, Entry, HostBox, HostPointer};
+use super::state::{Action, Entry, HostBox, HostPointer, Ran};
 use super::{Config, Launched, Watch, pool};
 use crate::counters::Counters;
 use crate::driver::memory::within_the_host;
@@ -45,7 +45,10 @@ impl Gpu {
         Self {
             info,
             memory,
-            interp: config.interp.clone(),
+            interp: interp::Config {
+                footprint: config.interp.footprint || config.follows_order,
+                ..config.interp.clone()
+            },
             watch: config.watch.clone(),
             findings: Mutex::default(),
             launches: None,
@@ -66,7 +69,7 @@ impl Gpu {
     }
 
     /// Runs an action of one of its streams.
-    pub(super) fn run(&self, action: &Action) -> Result<()> {
+    pub(super) fn run(&self, action: &Action) -> Result<Ran> {
         match action {
             // Memory without data gives zeros: the host may read what it asked for.
             &Action::Download { dst: HostPointer(dst), bytes, .. } if self.is_hollow() => {
@@ -94,11 +97,11 @@ impl Gpu {
             &Action::PoolFree { address } => self.memory.free(address)?,
             &Action::Copy { dst, src, bytes } => self.memory.copy(dst, src, bytes)?,
             &Action::Fill { dst, value, bytes } => self.memory.fill(dst, value, bytes)?,
-            Action::Launch { entry, shape, params } => self.run_kernel(entry, shape, params)?,
+            Action::Launch { entry, shape, params } => return self.run_kernel(entry, shape, params),
             Action::Call { call, .. } => call()?,
             Action::Until(_) => {}
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Returns whether memory keeps no data.
@@ -149,7 +152,7 @@ impl Gpu {
         Ok(())
     }
 
-    fn run_kernel(&self, entry: &Entry, shape: &LaunchShape, params: &[u8]) -> Result<()> {
+    fn run_kernel(&self, entry: &Entry, shape: &LaunchShape, params: &[u8]) -> Result<Ran> {
         let mut config = self.interp.clone();
         if entry.own {
             config.work_limit = u64::MAX;
@@ -171,14 +174,15 @@ impl Gpu {
         // There is no other output for it, and standard output belongs to the program. A closed
         // stream has no reader.
         let _ = io::stderr().write_all(printed.as_bytes());
-        let report = report.map_err(|stop| {
+        let mut report = report.map_err(|stop| {
             lock(&self.fault).get_or_insert_with(|| stop.reason.clone());
             Error::from(*stop)
         })?;
         *lock(&self.counters) += report.counters;
+        let touched = report.touched.take();
         if let Some(launches) = &self.launches {
             lock(launches).push(Launched { kernel: entry.kernel.name().to_owned(), shape: *shape, report });
         }
-        Ok(())
+        Ok(touched)
     }
 }

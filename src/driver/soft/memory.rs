@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 
 use super::Soft;
-use super::state::{Action, HostBox, HostPointer, Line, no_such};
+use super::state::{Action, HostBox, HostPointer, Line, MOST_BYTES, no_such};
 use crate::driver::memory::within_the_host;
 use crate::driver::{Copy3d, HostKind, Memory, Place, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted, refuse, require};
@@ -42,7 +42,8 @@ impl Soft {
         let mut state = self.lock();
         let drained = self.drain_host(&mut state);
         let no_such = || no_such("memory shared with the host", memory.addr().get() as u64);
-        state.registered.remove(&memory.addr().get()).ok_or_else(no_such)?;
+        let bytes = state.registered.remove(&memory.addr().get()).ok_or_else(no_such)?;
+        state.forget(memory.addr().get() as u64, bytes as u64);
         self.memory().free_host(memory)?;
         drained
     }
@@ -71,8 +72,10 @@ unsafe impl Memory for Soft {
     }
 
     unsafe fn free(&self, address: u64) -> Result<()> {
-        let drained = self.drain(&mut self.lock());
+        let mut state = self.lock();
+        let drained = self.drain(&mut state);
         let freed = self.memory().free(address);
+        state.forget(address, MOST_BYTES);
         drained.and(freed.map_err(|error| Error::new(ErrorKind::InvalidHandle, error.to_string())))
     }
 
@@ -159,7 +162,8 @@ unsafe impl Memory for Soft {
     unsafe fn unregister_host(&self, memory: NonNull<u8>) -> Result<()> {
         let mut state = self.lock();
         let drained = self.drain_host(&mut state);
-        let removed = state.registered.remove(&memory.addr().get()).map(drop);
+        let removed = state.registered.remove(&memory.addr().get());
+        let removed = removed.map(|bytes| state.forget(memory.addr().get() as u64, bytes as u64));
         if removed.is_some() && self.is_shared(memory) {
             self.memory().free_host(memory)?;
         }

@@ -10,17 +10,20 @@
 //! [`Streams::event_query`](super::Streams::event_query) ends, since each poll runs one piece of
 //! work. Work that is still queued when the driver is dropped never runs.
 
+mod clocks;
 mod gpu;
 mod graphs;
 mod locked;
 mod memory;
 mod modules;
+mod order;
 mod peers;
 #[cfg(feature = "parallel")]
 mod pool;
 #[cfg(not(feature = "parallel"))]
 #[path = "no_pool.rs"]
 mod pool;
+mod region;
 mod schedule;
 mod state;
 mod streams;
@@ -35,8 +38,13 @@ use std::time::Duration;
 
 use self::gpu::Gpu;
 use self::locked::Locked;
+#[doc(hidden)]
+pub use self::order::Unordered;
+use self::order::{Found, Order};
+#[doc(hidden)]
+pub use self::region::Region;
 use self::schedule::{Condition, Goal, Next};
-use self::state::{Action, Queued, State, no_such};
+use self::state::{Action, Queued, Ran, State, no_such};
 use super::{DeviceInfo, Driver, DriverKind, FunctionHandle, ModuleHandle, StreamHandle, available_memory};
 use crate::counters::Counters;
 use crate::error::Result;
@@ -72,6 +80,9 @@ pub struct Config {
     /// Is told of each launch that has run.
     #[doc(hidden)]
     pub watch: Option<Watch>,
+    /// True to find work of two streams that uses the same bytes without an order between them.
+    #[doc(hidden)]
+    pub follows_order: bool,
 }
 
 /// A function that is told of each launch that has run, on the thread that ran it. It must not call
@@ -103,6 +114,7 @@ impl Default for Config {
             interp,
             shares_host_addresses: false,
             watch: None,
+            follows_order: false,
         }
     }
 }
@@ -157,6 +169,8 @@ struct Host {
     state: Mutex<State>,
     /// Wakes threads that wait for a call of the host to come back.
     returned: Condvar,
+    /// The accesses without an order. A function that is told of a launch may read it.
+    unordered: Arc<Mutex<Found>>,
 }
 
 impl Soft {
@@ -173,7 +187,7 @@ impl Soft {
     /// Opens a software GPU with a configuration.
     pub fn with_config(config: Config) -> Self {
         let memory = memory_of(&config);
-        Self::alone(config.seed, Gpu::new(next_numbers(1), device_info(&config, 0), memory, &config))
+        Self::alone(&config, Gpu::new(next_numbers(1), device_info(&config, 0), memory, &config))
     }
 
     /// Opens `count` software GPUs of one host, each with this configuration and half of
@@ -200,7 +214,7 @@ impl Soft {
         let gpu =
             |(ordinal, memory)| Gpu::new(numbers + u64::from(ordinal), device_info(&config, ordinal), memory, &config);
         let gpus = (0..).zip(std::iter::once(first).chain(others).take(count)).map(gpu).collect();
-        let host = Arc::new(Host::new(gpus, config.island.max(1), config.seed));
+        let host = Arc::new(Host::new(gpus, config.island.max(1), config.seed, config.follows_order));
         (0..count).map(|number| Self { host: Arc::clone(&host), number }).collect()
     }
 
@@ -212,11 +226,11 @@ impl Soft {
         let config = Config { memory_bytes: u64::MAX, interp, ..Config::default() };
         let mut gpu = Gpu::new(next_numbers(1), device_info(&config, 0), Memory::hollow(), &config);
         gpu.launches = Some(Mutex::default());
-        Self::alone(config.seed, gpu)
+        Self::alone(&config, gpu)
     }
 
-    fn alone(seed: u64, gpu: Gpu) -> Self {
-        Self { host: Arc::new(Host::new(vec![gpu], 1, seed)), number: 0 }
+    fn alone(config: &Config, gpu: Gpu) -> Self {
+        Self { host: Arc::new(Host::new(vec![gpu], 1, config.seed, config.follows_order)), number: 0 }
     }
 
     fn gpu(&self) -> &Gpu {
@@ -252,12 +266,34 @@ impl Soft {
     }
 
     /// Queues a call of a function of the host. `what` describes it for errors: "calling a host
-    /// function". A graph calls it at each launch. Other threads may use the driver while it runs,
+    /// function". `uses` has the bytes that it reads and writes, if it does nothing else. A graph calls it at each launch. Other threads may use the driver while it runs,
     /// and work of other streams may run. The function itself must not wait for work of the driver,
     /// since work of its own stream, and a wait for all work, wait for its return.
     #[doc(hidden)]
-    pub fn call_host(&self, stream: StreamHandle, what: &'static str, call: HostCall) -> Result<()> {
-        self.streaming(stream)?.queue(stream, Action::Call { what, call })
+    pub fn call_host(
+        &self,
+        stream: StreamHandle,
+        what: &'static str,
+        uses: Option<Box<[Region]>>,
+        call: HostCall,
+    ) -> Result<()> {
+        self.streaming(stream)?.queue(stream, Action::Call { what, uses, call })
+    }
+
+    /// Gives a stream a name for [`Soft::unordered`].
+    #[doc(hidden)]
+    pub fn name_stream(&self, stream: StreamHandle, name: String) {
+        if let Some(order) = self.lock().schedule.order() {
+            order.clocks.set_name(stream.0, name);
+        }
+    }
+
+    /// Returns the accesses of streams of the host's GPUs without an order between them, and the
+    /// number of those that are not listed.
+    #[doc(hidden)]
+    pub fn unordered(&self) -> (Vec<Unordered>, u64) {
+        let Found { list, more } = lock(&self.host.unordered).clone();
+        (list, more)
     }
 
     /// Holds work that is queued on a stream from now on back until `holds` returns true. It must
@@ -268,10 +304,12 @@ impl Soft {
         self.streaming(stream)?.queue(stream, Action::Until(Condition(Arc::new(holds))))
     }
 
-    /// Returns whether all work of a stream has run. This runs no work.
+    /// Returns whether other work need not wait for a stream: all its work has run. This runs no
+    /// work. Where the order of work is followed, a wait has to say that there is one.
     #[doc(hidden)]
     pub fn is_idle(&self, stream: StreamHandle) -> Result<bool> {
-        Ok(self.streaming(stream)?.schedule.is_idle(stream.0))
+        let mut state = self.streaming(stream)?;
+        Ok(state.schedule.is_idle(stream.0) && state.schedule.order().is_none())
     }
 
     /// Returns whether all work of a stream has run. Each poll that returns false has run one piece
@@ -448,13 +486,19 @@ impl fmt::Debug for Soft {
 }
 
 impl Host {
-    fn new(gpus: Vec<Gpu>, island: usize, seed: u64) -> Self {
-        Self { gpus, island, state: Mutex::new(State::new(seed)), returned: Condvar::new() }
+    fn new(gpus: Vec<Gpu>, island: usize, seed: u64, follows_order: bool) -> Self {
+        let unordered = Arc::default();
+        let mut state = State::new(seed);
+        if follows_order {
+            state.schedule.follow(Order::new(Arc::clone(&unordered)));
+        }
+        Self { gpus, island, state: Mutex::new(state), returned: Condvar::new(), unordered }
     }
 
     /// Runs work on the GPU of its stream.
-    fn run(&self, work: &Queued) -> Result<()> {
-        self.gpus.iter().filter(|gpu| gpu.gave(work.stream.0)).try_for_each(|gpu| gpu.run(&work.action))
+    fn run(&self, work: &Queued) -> Result<Ran> {
+        let own = self.gpus.iter().find(|gpu| gpu.gave(work.stream.0));
+        own.map_or(Ok(None), |gpu| gpu.run(&work.action))
     }
 }
 

@@ -26,6 +26,8 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use super::clocks::{Clock, Clocks};
+use super::order::Order;
 use crate::error::{Result, refuse};
 use crate::random::SplitMix64;
 
@@ -35,6 +37,8 @@ pub(super) struct Schedule<W> {
     streams: BTreeMap<u64, Queue<W>>,
     draw: SplitMix64,
     strictly_late: bool,
+    /// What comes before what, if that is followed.
+    order: Option<Order>,
 }
 
 #[derive(Debug)]
@@ -89,6 +93,8 @@ pub(super) struct Mark {
     stream: u64,
     position: u64,
     passed: OnceLock<Instant>,
+    /// What comes before it, if that is followed.
+    behind: Option<Clock>,
 }
 
 impl Mark {
@@ -98,14 +104,34 @@ impl Mark {
     }
 }
 
-/// The work that must have run: for each stream, the number of its items since it was made.
+/// The work that must have run.
 #[derive(Debug)]
-pub(super) struct Goal(BTreeMap<u64, u64>);
+pub(super) struct Goal {
+    /// For each stream, the number of its items since it was made.
+    ends: BTreeMap<u64, u64>,
+    /// What the host knows then, if that is followed.
+    known: Option<Clock>,
+}
 
 impl<W: Clone> Schedule<W> {
     /// Makes a schedule without streams; `seed` decides the order.
     pub(super) fn new(seed: u64) -> Self {
-        Self { streams: BTreeMap::new(), draw: SplitMix64(seed), strictly_late: seed.is_multiple_of(2) }
+        let strictly_late = seed.is_multiple_of(2);
+        Self { streams: BTreeMap::new(), draw: SplitMix64(seed), strictly_late, order: None }
+    }
+
+    /// Follows an order of work from now on.
+    pub(super) fn follow(&mut self, order: Order) {
+        self.order = Some(order);
+    }
+
+    /// The order of work, if it is followed.
+    pub(super) fn order(&mut self) -> Option<&mut Order> {
+        self.order.as_mut()
+    }
+
+    fn clocks(&mut self) -> Option<&mut Clocks> {
+        self.order.as_mut().map(|order| &mut order.clocks)
     }
 
     /// Adds a stream.
@@ -119,6 +145,9 @@ impl<W: Clone> Schedule<W> {
         queue.live = false;
         if queue.items.is_empty() {
             self.streams.remove(&stream);
+        }
+        if let Some(clocks) = self.clocks() {
+            clocks.close(stream);
         }
         true
     }
@@ -145,20 +174,34 @@ impl<W: Clone> Schedule<W> {
 
     /// Holds what is queued from now on back until a condition holds.
     pub(super) fn push_until(&mut self, stream: u64, condition: Condition) {
+        if let Some(clocks) = self.clocks() {
+            clocks.until(stream);
+        }
         self.queue(stream, |_| Item::Until(condition));
+    }
+
+    /// Notes that the host knows that a mark is passed.
+    pub(super) fn is_known(&mut self, mark: &Mark) {
+        if let (Some(clocks), Some(behind)) = (self.clocks(), &mark.behind) {
+            clocks.host_has(behind);
+        }
     }
 
     /// Queues a record. Its mark is passed when all earlier work has run.
     pub(super) fn record(&mut self, stream: u64) -> Option<Arc<Mark>> {
         let mut mark = None;
+        let behind = self.clocks().map(|clocks| clocks.record(stream));
         self.queue(stream, |position| {
-            Item::Record(Arc::clone(mark.insert(Arc::new(Mark { stream, position, passed: OnceLock::new() }))))
+            Item::Record(Arc::clone(mark.insert(Arc::new(Mark { stream, position, passed: OnceLock::new(), behind }))))
         });
         mark
     }
 
     /// Makes work that is queued on `stream` from now on wait for `mark`.
     pub(super) fn wait(&mut self, stream: u64, mark: &Arc<Mark>) {
+        if let (Some(clocks), Some(behind)) = (self.clocks(), &mark.behind) {
+            clocks.wait(stream, behind);
+        }
         if mark.passed().is_none() {
             self.queue(stream, |_| Item::Wait(Arc::clone(mark)));
         }
@@ -166,19 +209,21 @@ impl<W: Clone> Schedule<W> {
 
     /// Returns all work that is queued on `stream` now, with what it waits for.
     pub(super) fn everything_on(&self, stream: u64) -> Goal {
-        self.goal(self.streams.get(&stream).map(|queue| (stream, queue.end())).into_iter().collect())
+        let known = self.order.as_ref().map(|order| order.clocks.all_of(|of| of == stream));
+        self.goal(self.streams.get(&stream).map(|queue| (stream, queue.end())).into_iter().collect(), known)
     }
 
     /// Returns all work up to `mark`, with what it waits for.
     pub(super) fn up_to(&self, mark: &Mark) -> Goal {
         let need = (mark.stream, mark.position + 1);
-        self.goal(Some(need).filter(|_| mark.passed().is_none()).into_iter().collect())
+        self.goal(Some(need).filter(|_| mark.passed().is_none()).into_iter().collect(), mark.behind.clone())
     }
 
     /// Returns all work that is queued on these streams now, with what it waits for.
     pub(super) fn everything_where(&self, is_meant: impl Fn(u64) -> bool) -> Goal {
+        let known = self.order.as_ref().map(|order| order.clocks.all_of(&is_meant));
         let meant = self.streams.iter().filter(|(stream, _)| is_meant(**stream));
-        self.goal(meant.map(|(&stream, queue)| (stream, queue.end())).collect())
+        self.goal(meant.map(|(&stream, queue)| (stream, queue.end())).collect(), known)
     }
 
     /// Returns all queued work.
@@ -195,7 +240,7 @@ impl<W: Clone> Schedule<W> {
     /// first always can. Taking it for the goal instead would give back memory that queued copies
     /// still use.
     pub(super) fn next(&mut self, goal: &Goal) -> Result<Next<W>> {
-        while goal.0.iter().any(|(&stream, &end)| self.done(stream) < end) {
+        while goal.ends.iter().any(|(&stream, &end)| self.done(stream) < end) {
             let anything = !self.strictly_late && self.draw.below(2) == 0;
             let mut ready = self.ready(Some(goal).filter(|_| !anything));
             let (mut waits_for_call, mut waits_for_condition) = (false, false);
@@ -222,6 +267,9 @@ impl<W: Clone> Schedule<W> {
             if let Some(next) = self.step(stream) {
                 return Ok(next);
             }
+        }
+        if let (Some(clocks), Some(known)) = (self.clocks(), &goal.known) {
+            clocks.host_has(known);
         }
         Ok(Next::Reached)
     }
@@ -251,7 +299,7 @@ impl<W: Clone> Schedule<W> {
     }
 
     /// Adds everything that a set of needs waits for; each item is visited once.
-    fn goal(&self, mut pending: Vec<(u64, u64)>) -> Goal {
+    fn goal(&self, mut pending: Vec<(u64, u64)>, known: Option<Clock>) -> Goal {
         let mut ends = BTreeMap::new();
         while let Some((stream, end)) = pending.pop() {
             let Some(queue) = self.streams.get(&stream) else { continue };
@@ -269,7 +317,7 @@ impl<W: Clone> Schedule<W> {
                 }
             }
         }
-        Goal(ends)
+        Goal { ends, known }
     }
 
     fn done(&self, stream: u64) -> u64 {
@@ -332,7 +380,7 @@ impl<W> Queue<W> {
 
     /// Returns whether its first item counts towards a goal.
     fn is_needed(&self, stream: u64, goal: &Goal) -> bool {
-        goal.0.get(&stream).is_some_and(|&end| self.done < end)
+        goal.ends.get(&stream).is_some_and(|&end| self.done < end)
     }
 }
 
@@ -401,7 +449,7 @@ mod tests {
         for seed in 0..4 {
             let mut schedule = streams(seed, 1);
             schedule.push(0, "a");
-            let beyond = Goal([(0, 2)].into());
+            let beyond = Goal { ends: [(0, 2)].into(), known: None };
             assert_eq!(schedule.next(&beyond), Ok(Next::Work("a")));
             assert_eq!(schedule.next(&beyond).unwrap_err().kind(), ErrorKind::Driver);
         }

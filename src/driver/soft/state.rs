@@ -6,10 +6,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::HostCall;
+use super::clocks::Piece;
+use super::order::Bytes;
+use super::region::Region;
 use super::schedule::{Condition, Mark, Schedule};
-use crate::driver::{Copy3d, EventHandle, FunctionHandle, StreamHandle};
+use crate::driver::{Copy3d, EventHandle, FunctionHandle, Place, StreamHandle};
 use crate::error::{Error, ErrorKind, Result, counted};
-use crate::interp::{Kernel, Module};
+use crate::interp::{Kernel, Module, Touched};
 use crate::launch_shape::LaunchShape;
 
 /// The state of the software GPUs of a host, without their memory.
@@ -90,6 +93,8 @@ pub(super) struct Line(pub(super) [u8; 64]);
 pub(super) struct Queued {
     pub(super) stream: StreamHandle,
     pub(super) action: Arc<Action>,
+    /// Its place in the order, if that is followed.
+    pub(super) piece: Option<Piece>,
 }
 
 /// An action and its operands.
@@ -101,7 +106,7 @@ pub(super) enum Action {
     Fill { dst: u64, value: u8, bytes: u64 },
     PoolFree { address: u64 },
     Launch { entry: Entry, shape: LaunchShape, params: Box<[u8]> },
-    Call { what: &'static str, call: HostCall },
+    Call { what: &'static str, uses: Option<Box<[Region]>>, call: HostCall },
     Until(Condition),
 }
 
@@ -121,6 +126,57 @@ pub(super) struct HostBox(pub(super) Copy3d);
 unsafe impl Send for HostBox {}
 // SAFETY: as for `HostPointer`.
 unsafe impl Sync for HostBox {}
+
+/// Bytes that no allocation of a device has, nor the distance from one to the next.
+pub(super) const MOST_BYTES: u64 = 1 << 40;
+
+/// The bytes that a launch has touched, if they are followed.
+pub(super) type Ran = Option<Arc<Touched>>;
+
+impl Action {
+    /// Returns the bytes that it uses, without those of a kernel; `None` for a call of the
+    /// program's own function.
+    fn uses(&self) -> Option<Vec<Region>> {
+        let of = |host: &HostPointer| host.0.addr() as u64;
+        Some(match self {
+            Self::Upload { dst, src, bytes } => pair(*dst, of(src), *bytes as u64),
+            Self::Download { dst, src, bytes } => pair(of(dst), *src, *bytes as u64),
+            Self::Copy { dst, src, bytes } => pair(*dst, *src, *bytes),
+            Self::CopyBox(HostBox(copy)) => copy_regions(copy).into(),
+            Self::Fill { dst, bytes, .. } => vec![Region::row(*dst, *bytes, true)],
+            Self::PoolFree { .. } | Self::Launch { .. } | Self::Until(_) => Vec::new(),
+            Self::Call { uses, .. } => uses.as_ref()?.to_vec(),
+        })
+    }
+
+    /// Returns its name among the work that has no order.
+    fn name(&self) -> String {
+        match self {
+            Self::Launch { entry, .. } => entry.kernel.name().to_owned(),
+            action => action.to_string(),
+        }
+    }
+}
+
+/// The regions of a copy of one row.
+fn pair(dst: u64, src: u64, bytes: u64) -> Vec<Region> {
+    vec![Region::row(dst, bytes, true), Region::row(src, bytes, false)]
+}
+
+fn copy_regions(copy: &Copy3d) -> [Region; 2] {
+    [(&copy.dst, true), (&copy.src, false)].map(|(side, is_written)| Region {
+        address: match side.place {
+            Place::Device(address) => address,
+            Place::Host(memory) => memory.addr() as u64,
+        },
+        row_bytes: copy.width as u64,
+        row_pitch: side.row_pitch as u64,
+        row_count: copy.height as u64,
+        slice_pitch: side.slice_pitch as u64,
+        slice_count: copy.depth as u64,
+        is_written,
+    })
+}
 
 impl State {
     /// Makes a state without streams, events or modules. `seed` decides the order of work.
@@ -183,16 +239,20 @@ impl State {
 
     /// Queues an action on a live stream, as the kind of work that it is.
     pub(super) fn push(&mut self, stream: StreamHandle, action: Arc<Action>) {
-        match &*action {
-            Action::Call { .. } => self.schedule.push_call(stream.0, Queued { stream, action }),
-            Action::Until(condition) => self.schedule.push_until(stream.0, condition.clone()),
-            _ => self.schedule.push(stream.0, Queued { stream, action }),
+        if let Action::Until(condition) = &*action {
+            return self.schedule.push_until(stream.0, condition.clone());
+        }
+        let piece = self.schedule.order().map(|order| order.clocks.next(stream.0));
+        let queued = Queued { stream, action, piece };
+        match &*queued.action {
+            Action::Call { .. } => self.schedule.push_call(stream.0, queued),
+            _ => self.schedule.push(stream.0, queued),
         }
     }
 
     /// Runs work with `run`. A failure, or a panic, marks the device as failed, and no queued work
     /// runs from then on: the code that queued a copy may then reuse the memory.
-    pub(super) fn run(&mut self, work: &Queued, run: impl FnOnce(&Queued) -> Result<()>) -> Result<()> {
+    pub(super) fn run(&mut self, work: &Queued, run: impl FnOnce(&Queued) -> Result<Ran>) -> Result<()> {
         let guard = FailOnUnwind(self);
         let result = run(work);
         let ended = guard.0.end(work, result);
@@ -201,12 +261,27 @@ impl State {
     }
 
     /// Notes how work ended.
-    pub(super) fn end(&mut self, work: &Queued, result: Result<()>) -> Result<()> {
-        let result = result.map_err(|error| error.while_doing(work));
-        if let Err(error) = &result {
-            self.fail(error.clone());
+    pub(super) fn end(&mut self, work: &Queued, result: Result<Ran>) -> Result<()> {
+        let touched = result.map_err(|error| error.while_doing(work)).inspect_err(|error| self.fail(error.clone()))?;
+        if let (Some(order), Some(piece)) = (self.schedule.order(), &work.piece) {
+            match work.action.uses() {
+                // A function of the program may tell the host that all before it has run.
+                None => order.clocks.host_has(piece.clock()),
+                Some(regions) => order.ran(piece, &work.action.name(), Bytes { touched, regions }),
+            }
+            order.clocks.ran(piece.stream);
+            if let Action::PoolFree { address } = *work.action {
+                order.forget(address, MOST_BYTES);
+            }
         }
-        result
+        Ok(())
+    }
+
+    /// Notes that memory is freed.
+    pub(super) fn forget(&mut self, address: u64, bytes: u64) {
+        if let Some(order) = self.schedule.order() {
+            order.forget(address, bytes);
+        }
     }
 
     pub(super) fn fail(&mut self, cause: Error) {
@@ -233,7 +308,13 @@ impl Drop for FailOnUnwind<'_> {
 /// Describes the work, for a failure that is reported late.
 impl fmt::Display for Queued {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &*self.action {
+        write!(f, "{}, queued on stream {:#x}", self.action, self.stream.0)
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Action::Upload { dst, bytes, .. } => {
                 write!(f, "copying {bytes} from the host to {dst:#x}", bytes = counted(bytes, "byte"))
             }
@@ -256,8 +337,7 @@ impl fmt::Display for Queued {
             }
             Action::Call { what, .. } => f.write_str(what),
             Action::Until(_) => f.write_str("waiting for a condition"),
-        }?;
-        write!(f, ", queued on stream {:#x}", self.stream.0)
+        }
     }
 }
 

@@ -95,7 +95,9 @@ unsafe impl Streams for Soft {
         let mut state = self.working()?;
         let Some(mark) = state.event(event)? else { return Ok(true) };
         let passed = mark.passed().is_some();
-        if !passed {
+        if passed {
+            state.schedule.is_known(&mark);
+        } else {
             // The answer describes this moment; the step ensures that a program that polls ends.
             let goal = state.schedule.up_to(&mark);
             self.step(&mut state, &goal)?;

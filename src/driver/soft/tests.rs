@@ -35,9 +35,9 @@ fn a_call_of_the_host_leaves_the_driver_to_other_threads() {
             lock(&told).recv().unwrap();
             Ok(())
         };
-        soft.call_host(busy, "waiting for a thread", Box::new(call)).unwrap();
-        soft.call_host(busy, "noting", noting(&log, 2)).unwrap();
-        soft.call_host(other, "noting", noting(&log, 1)).unwrap();
+        soft.call_host(busy, "waiting for a thread", None, Box::new(call)).unwrap();
+        soft.call_host(busy, "noting", None, noting(&log, 2)).unwrap();
+        soft.call_host(other, "noting", None, noting(&log, 1)).unwrap();
         thread::scope(|scope| {
             let [first, second] = [0, 1].map(|_| scope.spawn(|| wait(&soft, busy)));
             begun.recv().unwrap();
@@ -73,7 +73,7 @@ fn a_call_that_fails_or_panics_fails_the_device_for_all_threads() {
             assert!(!panics, "as calls may");
             Err(crate::Error::argument("as calls may"))
         };
-        soft.call_host(stream, "failing", Box::new(call)).unwrap();
+        soft.call_host(stream, "failing", None, Box::new(call)).unwrap();
         thread::scope(|scope| {
             let first = scope.spawn(|| catch_unwind(AssertUnwindSafe(|| wait(&soft, stream))));
             begun.recv().unwrap();
@@ -92,7 +92,7 @@ fn a_condition_holds_a_stream_back_until_the_host_meets_it() {
     let met = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&met);
     soft.wait_until(stream, move || seen.load(Ordering::Relaxed)).unwrap();
-    soft.call_host(stream, "noting", noting(&log, 1)).unwrap();
+    soft.call_host(stream, "noting", None, noting(&log, 1)).unwrap();
     assert_eq!(soft.poll_stream(stream), Ok(false));
     thread::scope(|scope| {
         scope.spawn(|| {

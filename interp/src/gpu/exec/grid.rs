@@ -1,5 +1,7 @@
 //! Checks whether a launch is possible, and runs its blocks on the host's threads.
 
+use std::sync::Arc;
+
 use super::block::Launch;
 use super::dispatch::Engine;
 use super::turns::{Blocks, Part};
@@ -7,7 +9,7 @@ use crate::error::counted;
 use crate::gpu::check::{Check, MAX_RACECHECK_BLOCKS};
 use crate::gpu::code::Code;
 use crate::gpu::config::Config;
-use crate::gpu::mem::Memory;
+use crate::gpu::mem::{Memory, Touched};
 use crate::gpu::module::Kernel;
 use crate::gpu::parse::ast::Bounds;
 use crate::gpu::reason::Reason;
@@ -64,8 +66,8 @@ pub(crate) fn run(
     let threads = if config.checks.is_empty() { config.threads } else { 1 };
     let report = run_blocks(&launch, Part { blocks, taken: blocks.min(config.most_blocks) }, threads)?;
     let touched_sectors = touched.as_ref().map(|touched| touched.sectors());
-    let footprint = touched.map(|touched| touched.counts()).map(|[read, written]| Footprint { read, written });
-    Ok(Report { footprint, touched_sectors, ..report })
+    let footprint = touched.as_ref().map(Touched::counts).map(|[read, written]| Footprint { read, written });
+    Ok(Report { footprint, touched_sectors, touched: touched.map(Arc::new), ..report })
 }
 
 fn run_blocks(launch: &Launch, part: Part, threads: usize) -> Result<Report, Box<Stop>> {

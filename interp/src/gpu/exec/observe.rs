@@ -9,7 +9,7 @@ use crate::counters::{SECTOR_BYTES, SharedCounters};
 use crate::gpu::check::{self, Checker};
 use crate::gpu::code::{self, Code, Ins};
 use crate::gpu::isa::Op;
-use crate::gpu::mem::{Allocation, Touched};
+use crate::gpu::mem::{Allocation, Touched, Ways};
 use crate::gpu::model::atomics::{self, Cost, Update};
 use crate::gpu::model::banks::Wavefronts;
 use crate::gpu::model::coalesce::{LINE_BYTES, distinct, ideal_sectors};
@@ -78,28 +78,22 @@ pub(super) fn touched(cx: &Context, warp: &mut Warp, issue: Issue, allocation: &
     if let Some(touched) = cx.touched {
         let Issue { ins, mask } = issue;
         let kind = cx.code.sites[ins.site as usize].kind;
-        warp.work += mark(touched, [kind.reads(), kind.writes()], ins.access.bytes(), mask, allocation, addresses);
+        let ways = Ways { loads: kind.reads(), stores: kind.writes(), is_strong: ins.access.sync.is_strong() };
+        warp.work += mark(touched, ways, ins.access.bytes(), mask, allocation, addresses);
     }
 }
 
 /// Marks bytes as touched, and returns the work of that.
 #[cold]
 #[inline(never)]
-fn mark(
-    touched: &Touched,
-    done: [bool; 2],
-    bytes: u32,
-    mask: u32,
-    allocation: &Allocation,
-    addresses: &Addresses,
-) -> u64 {
+fn mark(touched: &Touched, ways: Ways, bytes: u32, mask: u32, allocation: &Allocation, addresses: &Addresses) -> u64 {
     let bytes = u64::from(bytes);
     let side_by_side = mask == FULL && (1..LANES).all(|lane| addresses[lane] == addresses[lane - 1] + bytes);
     if side_by_side {
-        touched.mark(allocation, done, addresses[0], LANES as u64 * bytes);
+        touched.mark(allocation, ways, addresses[0], LANES as u64 * bytes);
         return MARKING_WORK;
     }
-    lanes_of(mask).for_each(|lane| touched.mark(allocation, done, addresses[lane], bytes));
+    lanes_of(mask).for_each(|lane| touched.mark(allocation, ways, addresses[lane], bytes));
     MARKING_WORK + u64::from(mask.count_ones()) / 4
 }
 

@@ -18,7 +18,7 @@ use super::allocation::Allocation;
 use super::cells::Cells;
 use super::host::{HOST_NUMBERS, Ranges};
 use super::space;
-use super::touched::Touched;
+use super::touched::{Touched, Ways};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::gpu::invalid;
 
@@ -354,14 +354,14 @@ impl Memory {
 }
 
 impl Touched {
-    /// Marks `bytes` bytes at an address in `allocation` as loaded, as stored, or as both.
+    /// Marks `bytes` bytes at an address in `allocation`.
     #[inline]
-    pub(crate) fn mark(&self, allocation: &Allocation, done: [bool; 2], address: u64, bytes: u64) {
+    pub(crate) fn mark(&self, allocation: &Allocation, ways: Ways, address: u64, bytes: u64) {
         let offset = address.wrapping_sub(allocation.base);
         if allocation.of_host {
-            self.add_of_host(allocation.base, done, offset, bytes);
+            self.add_of_host(allocation.base, ways, offset, bytes);
         } else if let Some(number) = number_of(allocation.base) {
-            self.add(number, done, offset, bytes);
+            self.add(number, ways, offset, bytes);
         }
     }
 }

@@ -14,7 +14,8 @@ pub(crate) use allocation::{Allocation, POISON};
 pub use global::Memory;
 pub(crate) use global::Snapshot;
 pub use nearest::Nearest;
-pub(crate) use touched::Touched;
+pub use touched::Touched;
+pub(crate) use touched::Ways;
 
 /// A list of `count` items; `None` if the host has too little memory.
 pub(crate) fn filled<T>(count: usize, item: impl FnMut() -> T) -> Option<Vec<T>> {

@@ -80,7 +80,7 @@ pub(super) fn mark(bits: &[AtomicU64], offset: u64, count: u64) {
 }
 
 /// The 64-bit words that hold a range of bits, each with the mask of the bits in the range.
-fn words(offset: u64, count: u64) -> impl Iterator<Item = (usize, u64)> {
+pub(super) fn words(offset: u64, count: u64) -> impl Iterator<Item = (usize, u64)> {
     let end = offset + count;
     (offset / 64..end.div_ceil(64)).map(move |word| {
         let from = u64::MAX << offset.saturating_sub(word * 64);

@@ -8,10 +8,12 @@ mod svg;
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
+use std::sync::Arc;
 
 pub use lines::LineReport;
 
 use super::check::Finding;
+use super::mem::Touched;
 use super::vocabulary::{AccessKind, Space};
 use crate::counters::{Counters, InstructionCounters};
 use crate::error::counted;
@@ -42,6 +44,10 @@ pub struct Report {
     #[doc(hidden)]
     #[cfg_attr(feature = "serde", serde(skip))]
     pub touched_sectors: Option<[u64; 2]>,
+    /// The bytes of the footprint.
+    #[doc(hidden)]
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub touched: Option<Arc<Touched>>,
     /// True if threads have local memory.
     #[doc(hidden)]
     #[cfg_attr(feature = "serde", serde(skip))]

@@ -1,0 +1,173 @@
+//! Vector clocks of queued work, which say what comes before what.
+//!
+//! A clock has, for each stream, the number of its pieces of work that come before something. The
+//! host has one, for the work that it has waited for. Events carry clocks from stream to stream,
+//! and waits carry them to the host. (Colin Fidge and Friedemann Mattern, 1988; ThreadSanitizer
+//! orders threads like this.)
+
+#![forbid(unsafe_code)]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// What comes before something.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Clock {
+    pieces: BTreeMap<u64, u64>,
+    /// True if all work that has run by then does, because an order is not known.
+    everything: bool,
+}
+
+/// A piece of work in the order.
+#[derive(Debug, Clone)]
+pub(super) struct Piece {
+    pub(super) stream: u64,
+    /// Its number on its stream, from 1.
+    number: u64,
+    /// The records of events that come before it on its stream. Other work does not tell pieces
+    /// apart that no record separates.
+    pub(super) marks: u64,
+    /// What comes before it, and itself.
+    behind: Arc<Clock>,
+}
+
+/// The clocks of all streams and of the host.
+#[derive(Debug, Default)]
+pub(super) struct Clocks {
+    host: Clock,
+    streams: BTreeMap<u64, Stream>,
+}
+
+#[derive(Debug, Default)]
+struct Stream {
+    /// What comes before its next work.
+    clock: Clock,
+    pieces: u64,
+    marks: u64,
+    /// What comes before the pieces that have not run, and before each of them at least as much as
+    /// before the first.
+    pending: VecDeque<Arc<Clock>>,
+    is_closed: bool,
+    /// The program's name for it.
+    name: Option<String>,
+}
+
+impl Clock {
+    pub(super) fn join(&mut self, other: &Self) {
+        for (&stream, &pieces) in &other.pieces {
+            let own = self.pieces.entry(stream).or_default();
+            *own = pieces.max(*own);
+        }
+        self.everything |= other.everything;
+    }
+
+    fn has(&self, piece: &Piece) -> bool {
+        self.everything || self.pieces.get(&piece.stream).is_some_and(|&pieces| pieces >= piece.number)
+    }
+}
+
+impl Piece {
+    /// Returns whether another piece comes before this one.
+    pub(super) fn is_behind(&self, other: &Self) -> bool {
+        self.behind.has(other)
+    }
+
+    /// Returns what comes before it, and itself.
+    pub(super) fn clock(&self) -> &Clock {
+        &self.behind
+    }
+}
+
+impl Clocks {
+    pub(super) fn set_name(&mut self, stream: u64, name: String) {
+        self.streams.entry(stream).or_default().name = Some(name);
+    }
+
+    /// Returns the program's name for a stream, or else its number.
+    pub(super) fn name(&self, stream: u64) -> String {
+        let known = self.streams.get(&stream).and_then(|of| of.name.clone());
+        known.unwrap_or_else(|| format!("stream {stream:#x}"))
+    }
+
+    /// Takes the next piece of a stream.
+    pub(super) fn next(&mut self, stream: u64) -> Piece {
+        let of = self.streams.entry(stream).or_default();
+        of.pieces += 1;
+        of.clock.join(&self.host);
+        of.clock.pieces.insert(stream, of.pieces);
+        let behind = Arc::new(of.clock.clone());
+        of.pending.push_back(Arc::clone(&behind));
+        Piece { stream, number: of.pieces, marks: of.marks, behind }
+    }
+
+    /// Notes that the first piece of a stream that had not run has run.
+    pub(super) fn ran(&mut self, stream: u64) {
+        if let Some(of) = self.streams.get_mut(&stream) {
+            of.pending.pop_front();
+        }
+    }
+
+    /// Returns what comes before an event that is recorded on a stream now.
+    pub(super) fn record(&mut self, stream: u64) -> Clock {
+        let of = self.streams.entry(stream).or_default();
+        of.marks += 1;
+        of.clock.join(&self.host);
+        of.clock.clone()
+    }
+
+    /// Makes later work of a stream come behind an event's.
+    pub(super) fn wait(&mut self, stream: u64, event: &Clock) {
+        self.streams.entry(stream).or_default().clock.join(event);
+    }
+
+    /// Makes later work of a stream come behind a condition, which any work may make hold.
+    pub(super) fn until(&mut self, stream: u64) {
+        self.streams.entry(stream).or_default().clock.everything = true;
+    }
+
+    /// Returns what comes before the end of all work of these streams.
+    pub(super) fn all_of(&self, is_meant: impl Fn(u64) -> bool) -> Clock {
+        let mut all = Clock::default();
+        self.streams.iter().filter(|(stream, _)| is_meant(**stream)).for_each(|(_, of)| all.join(&of.clock));
+        all
+    }
+
+    /// Notes that the host knows that something has run.
+    pub(super) fn host_has(&mut self, clock: &Clock) {
+        self.host.join(clock);
+    }
+
+    /// Returns whether a piece comes before all work that has not run, and all that is queued from
+    /// now on.
+    pub(super) fn is_over(&self, piece: &Piece) -> bool {
+        !self.streams.contains_key(&piece.stream)
+            || (self.host.has(piece) && self.all_pending(|clock| clock.has(piece)))
+    }
+
+    fn all_pending(&self, holds: impl Fn(&Clock) -> bool) -> bool {
+        self.streams.values().filter_map(|of| of.pending.front()).all(|clock| holds(clock))
+    }
+
+    /// Notes that a stream gets no more work.
+    pub(super) fn close(&mut self, stream: u64) {
+        if let Some(of) = self.streams.get_mut(&stream) {
+            of.is_closed = true;
+        }
+        // A program may make and end streams for ever.
+        let has_all = |clock: &Clock, stream: &u64, of: &Stream| {
+            of.pieces == 0 || clock.pieces.get(stream).is_some_and(|&pieces| pieces >= of.pieces)
+        };
+        let is_over = |stream: &u64, of: &Stream| {
+            of.is_closed && has_all(&self.host, stream, of) && self.all_pending(|clock| has_all(clock, stream, of))
+        };
+        let over: Vec<u64> =
+            self.streams.iter().filter(|(stream, of)| is_over(stream, of)).map(|(&stream, _)| stream).collect();
+        for stream in over {
+            self.streams.remove(&stream);
+            self.host.pieces.remove(&stream);
+            for of in self.streams.values_mut() {
+                of.clock.pieces.remove(&stream);
+            }
+        }
+    }
+}
