@@ -227,7 +227,7 @@ impl Planned {
             what,
             Some(job.uses()),
             Box::new({
-                let job = Arc::clone(&job);
+                let job = Arc::clone(job);
                 move || job.run()
             }),
         )?;
