@@ -274,8 +274,8 @@ fn unsafe_stands_where_it_may() {
     }
     assert!(wrong.is_empty(), "unsafe code in {wrong:?}; the list in this file says where it may stand");
     assert_eq!(
-        in_interp, 9,
-        "the software GPU has one unsafe call, which picks the vector width, and eight places for memory of the host"
+        in_interp, 10,
+        "the software GPU has one unsafe call, which picks the vector width, and nine places for memory of the host"
     );
 }
 
@@ -352,6 +352,9 @@ fn no_kernel_is_chosen_by_a_part_of_its_name() {
     for source in sources().iter().filter(|source| !foreign.contains(&source.root) && source.module != "abi") {
         seen += 1;
         // Tests may look at names.
+        if source.path.ends_with("/tests.rs") {
+            continue;
+        }
         let code = source.code.split("mod tests").next().unwrap_or_default();
         // A chain of calls may stand on several lines.
         let code = code.split_whitespace().collect::<String>();

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// What comes before something.
+/// The work that comes before something.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Clock {
     pieces: BTreeMap<u64, u64>,
@@ -27,7 +27,7 @@ pub(super) struct Piece {
     /// The records of events that come before it on its stream. Other work does not tell pieces
     /// apart that no record separates.
     pub(super) marks: u64,
-    /// What comes before it, and itself.
+    /// The work that comes before it, and itself.
     behind: Arc<Clock>,
 }
 
@@ -40,12 +40,11 @@ pub(super) struct Clocks {
 
 #[derive(Debug, Default)]
 struct Stream {
-    /// What comes before its next work.
+    /// The work that comes before its next piece.
     clock: Clock,
     pieces: u64,
     marks: u64,
-    /// What comes before the pieces that have not run, and before each of them at least as much as
-    /// before the first.
+    /// The clocks of the pieces that have not run. Each is behind all that the first is behind.
     pending: VecDeque<Arc<Clock>>,
     is_closed: bool,
     /// The program's name for it.

@@ -266,9 +266,10 @@ impl Soft {
     }
 
     /// Queues a call of a function of the host. `what` describes it for errors: "calling a host
-    /// function". `uses` has the bytes that it reads and writes, if it does nothing else. A graph calls it at each launch. Other threads may use the driver while it runs,
-    /// and work of other streams may run. The function itself must not wait for work of the driver,
-    /// since work of its own stream, and a wait for all work, wait for its return.
+    /// function". `uses` has the bytes that it reads and writes, if it does nothing else. A graph
+    /// calls it at each launch. Other threads may use the driver while it runs, and work of other
+    /// streams may run. The function itself must not wait for work of the driver, since work of its
+    /// own stream, and a wait for all work, wait for its return.
     #[doc(hidden)]
     pub fn call_host(
         &self,

@@ -37,7 +37,7 @@ pub(super) struct Schedule<W> {
     streams: BTreeMap<u64, Queue<W>>,
     draw: SplitMix64,
     strictly_late: bool,
-    /// What comes before what, if that is followed.
+    /// The order of work, if that is followed.
     order: Option<Order>,
 }
 
@@ -93,7 +93,7 @@ pub(super) struct Mark {
     stream: u64,
     position: u64,
     passed: OnceLock<Instant>,
-    /// What comes before it, if that is followed.
+    /// The work that comes before it, if that is followed.
     behind: Option<Clock>,
 }
 
@@ -109,7 +109,7 @@ impl Mark {
 pub(super) struct Goal {
     /// For each stream, the number of its items since it was made.
     ends: BTreeMap<u64, u64>,
-    /// What the host knows then, if that is followed.
+    /// The work that the host knows of then, if that is followed.
     known: Option<Clock>,
 }
 

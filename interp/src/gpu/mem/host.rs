@@ -140,8 +140,8 @@ impl Memory {
         Ok(memory)
     }
 
-    /// Lets kernels and copies use a caller's memory at its own address, from the word of 4 bytes on
-    /// in which it begins.
+    /// Lets kernels and copies use a caller's memory at its own address, from the word of 4 bytes
+    /// on in which it begins.
     ///
     /// # Errors
     ///
