@@ -118,3 +118,25 @@ fn a_list_of_another_length_is_refused() {
     let stop = launch_with(&Config::default(), &text, shape(1, 32), &[], &Memory::new(1)).unwrap_err();
     assert!(stop.to_string().contains("operands"), "{stop}");
 }
+
+#[test]
+fn a_product_is_no_access_to_memory() {
+    let text = |store: &str| {
+        format!(
+            "{PRELUDE}.visible .entry k(.param .u64 a) {{
+                .reg .b32 %a<4>; .reg .b64 %rd<2>;
+                ld.param.u64 %rd1, [a];
+                mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+                    {{%a0, %a1, %a2, %a3}}, {{%a0, %a1, %a2, %a3}}, {{%a0, %a1}}, {{%a0, %a1, %a2, %a3}};
+                {store}
+                ret;
+            }}"
+        )
+    };
+    let memory = Memory::new(4);
+    let params = memory.alloc(4).unwrap().to_le_bytes();
+    let run = |store| launch_with(&Config::default(), &text(store), shape(1, 32), &params, &memory).unwrap();
+    assert!(run("").instructions.is_empty());
+    let report = run("st.global.u32 [%rd1], %a0;");
+    assert_eq!(report.instructions.iter().map(|row| row.executions).collect::<Vec<_>>(), [1]);
+}
