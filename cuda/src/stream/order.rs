@@ -129,7 +129,7 @@ fn default_stream(context: &Context, is_legacy: bool) -> Outcome<Arc<Stream>> {
 
 /// Makes one stream wait for all work that another one has now. Both are live.
 pub(super) fn come_behind(gpu: &Gpu, later: StreamHandle, earlier: StreamHandle) -> warpstride::Result<()> {
-    if gpu.soft.is_idle(earlier)? {
+    if gpu.soft.needs_no_wait(earlier)? {
         return Ok(());
     }
     let event = gpu.soft.event_create_untimed()?;
@@ -194,7 +194,7 @@ impl Stream {
         }
         let mut defaults = context.streams.lock();
         defaults.fresh.remove(&self.soft.0);
-        if gpu.soft.is_idle(self.soft)? {
+        if gpu.soft.needs_no_wait(self.soft)? {
             return Ok(());
         }
         let ended = match defaults.ended {

@@ -32,8 +32,8 @@ pub struct Config {
     /// as wide as the narrowest access of the kernel.
     pub checks: Checks,
     /// True to count the distinct bytes of global memory that the launch touches:
-    /// [`Report::footprint`](super::Report). That takes a bit of host memory for each byte of the
-    /// buffers and each of loads and stores, where they are accessed.
+    /// [`Report::footprint`](super::Report). That takes three bits of host memory for each byte of
+    /// the buffers, where they are accessed: for loads, stores, and strong accesses.
     pub footprint: bool,
 }
 

@@ -24,8 +24,9 @@ pub(super) struct Piece {
     pub(super) stream: u64,
     /// Its number on its stream, from 1.
     number: u64,
-    /// The records of events that come before it on its stream. Other work does not tell pieces
-    /// apart that no record separates.
+    /// The number of places before it on its stream that other work may come behind: records of
+    /// events, and ends of waits of the host. Pieces without such a place between them come before
+    /// the same work.
     pub(super) marks: u64,
     /// The work that comes before it, and itself.
     behind: Arc<Clock>,
@@ -106,10 +107,15 @@ impl Clocks {
         }
     }
 
+    /// Makes a place on a stream that other work may come behind.
+    pub(super) fn mark(&mut self, stream: u64) {
+        self.streams.entry(stream).or_default().marks += 1;
+    }
+
     /// Returns what comes before an event that is recorded on a stream now.
     pub(super) fn record(&mut self, stream: u64) -> Clock {
+        self.mark(stream);
         let of = self.streams.entry(stream).or_default();
-        of.marks += 1;
         of.clock.join(&self.host);
         of.clock.clone()
     }
@@ -133,6 +139,9 @@ impl Clocks {
 
     /// Notes that the host knows that something has run.
     pub(super) fn host_has(&mut self, clock: &Clock) {
+        for (stream, of) in &mut self.streams {
+            of.marks += u64::from(clock.pieces.get(stream) > self.host.pieces.get(stream));
+        }
         self.host.join(clock);
     }
 

@@ -308,7 +308,7 @@ impl Soft {
     /// Returns whether other work need not wait for a stream: all its work has run. This runs no
     /// work. Where the order of work is followed, a wait has to say that there is one.
     #[doc(hidden)]
-    pub fn is_idle(&self, stream: StreamHandle) -> Result<bool> {
+    pub fn needs_no_wait(&self, stream: StreamHandle) -> Result<bool> {
         let mut state = self.streaming(stream)?;
         Ok(state.schedule.is_idle(stream.0) && state.schedule.order().is_none())
     }
@@ -320,7 +320,11 @@ impl Soft {
         let mut state = self.streaming(stream)?;
         state.not_captured(stream, "polling")?;
         let goal = state.schedule.everything_on(stream.0);
-        Ok(self.step(&mut state, &goal)? == Progress::Reached)
+        let is_reached = self.step(&mut state, &goal)? == Progress::Reached;
+        if is_reached {
+            state.schedule.host_knows(&goal);
+        }
+        Ok(is_reached)
     }
 
     /// Takes the launches that have run since the last time, of a device that counts only.
@@ -400,7 +404,10 @@ impl Soft {
         let mut pause = SHORTEST_PAUSE;
         loop {
             match self.step(state, goal)? {
-                Progress::Reached => return Ok(()),
+                Progress::Reached => {
+                    state.schedule.host_knows(goal);
+                    return Ok(());
+                }
                 Progress::Ran => pause = SHORTEST_PAUSE,
                 Progress::Busy => state.wait(&self.host.returned, None),
                 // The host or another process may make the condition hold, and tells no thread.

@@ -58,7 +58,7 @@ pub(super) struct Bytes {
     pub(super) regions: Vec<Region>,
 }
 
-/// Pieces of one stream that no record of an event separates.
+/// Pieces of one stream that come before the same work.
 #[derive(Debug)]
 struct Record {
     last: Piece,

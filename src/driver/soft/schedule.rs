@@ -180,10 +180,10 @@ impl<W: Clone> Schedule<W> {
         self.queue(stream, |_| Item::Until(condition));
     }
 
-    /// Notes that the host knows that a mark is passed.
-    pub(super) fn is_known(&mut self, mark: &Mark) {
-        if let (Some(clocks), Some(behind)) = (self.clocks(), &mark.behind) {
-            clocks.host_has(behind);
+    /// Notes that the host was told that a goal is reached.
+    pub(super) fn host_knows(&mut self, goal: &Goal) {
+        if let (Some(clocks), Some(known)) = (self.clocks(), &goal.known) {
+            clocks.host_has(known);
         }
     }
 
@@ -267,9 +267,6 @@ impl<W: Clone> Schedule<W> {
             if let Some(next) = self.step(stream) {
                 return Ok(next);
             }
-        }
-        if let (Some(clocks), Some(known)) = (self.clocks(), &goal.known) {
-            clocks.host_has(known);
         }
         Ok(Next::Reached)
     }

@@ -242,7 +242,14 @@ impl State {
         if let Action::Until(condition) = &*action {
             return self.schedule.push_until(stream.0, condition.clone());
         }
-        let piece = self.schedule.order().map(|order| order.clocks.next(stream.0));
+        let piece = self.schedule.order().map(|order| {
+            let piece = order.clocks.next(stream.0);
+            // The program's function may tell the host that it has run.
+            if matches!(&*action, Action::Call { uses: None, .. }) {
+                order.clocks.mark(stream.0);
+            }
+            piece
+        });
         let queued = Queued { stream, action, piece };
         match &*queued.action {
             Action::Call { .. } => self.schedule.push_call(stream.0, queued),

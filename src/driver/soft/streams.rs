@@ -95,11 +95,11 @@ unsafe impl Streams for Soft {
         let mut state = self.working()?;
         let Some(mark) = state.event(event)? else { return Ok(true) };
         let passed = mark.passed().is_some();
+        let goal = state.schedule.up_to(&mark);
         if passed {
-            state.schedule.is_known(&mark);
+            state.schedule.host_knows(&goal);
         } else {
             // The answer describes this moment; the step ensures that a program that polls ends.
-            let goal = state.schedule.up_to(&mark);
             self.step(&mut state, &goal)?;
         }
         Ok(passed)

@@ -22,8 +22,7 @@ const MAX_BLOCK_Z: u32 = 64;
 /// Bytes that all begun blocks together may take on the host, unless a single one takes more.
 const BLOCKS_BYTES: u64 = 768 << 20;
 /// Why a launch whose footprint is counted cannot begin.
-const NO_FOOTPRINT: &str =
-    "the host has no memory to record the bytes that it touches, a quarter of its buffers' bytes; use smaller buffers";
+const NO_FOOTPRINT: &str = "the host has no memory to record the bytes that it touches, three eighths of its buffers' bytes; use smaller buffers";
 
 /// Runs a kernel; see [`crate::gpu::run`].
 pub(crate) fn run(
