@@ -58,6 +58,8 @@ struct Retained {
 /// the buffer of `printf`, the heap, two of dynamic parallelism, the bytes that the L2 cache
 /// fetches, and those that persist in it.
 const LIMITS: [usize; 7] = [1024, 8_650_752, 8_388_608, 0, 2048, 64, 0];
+/// The limit of the heap from which kernels allocate.
+const HEAP: usize = 2;
 /// The limit whose number no device without dynamic parallelism has.
 const SYNC_DEPTH: usize = 3;
 
@@ -129,6 +131,10 @@ impl Context {
         crate::stream::end_of(process, &context);
         crate::module::end_of(process, &context);
         crate::memory::end_of(process, &context);
+        // The contexts of a device share the heap of its kernels.
+        if process.contexts.all().iter().all(|(_, other)| other.device != context.device) {
+            context.gpu()?.soft.end_heap();
+        }
         Ok(())
     }
 }
@@ -350,10 +356,15 @@ export! {
         crate::stream::wait_for_context(&*named(context)?)
     }
 
-    /// Sets a limit, which changes nothing on the software GPU.
+    /// Sets a limit. Only that of the heap changes something on the software GPU, for all contexts
+    /// of the device.
     fn cuCtxSetLimit(limit: c_uint, value: usize) {
         let limit = limit_of(limit)?;
-        current()?.limits.lock().unwrap_or_else(PoisonError::into_inner)[limit] = value;
+        let context = current()?;
+        if limit == HEAP {
+            context.gpu()?.soft.set_heap_limit(value as u64)?;
+        }
+        context.limits.lock().unwrap_or_else(PoisonError::into_inner)[limit] = value;
         Ok(())
     }
 

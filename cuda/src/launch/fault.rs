@@ -10,7 +10,7 @@ use crate::process::process;
 pub(crate) fn fault() -> Option<CUresult> {
     let reason = process().ok()?.gpus.first()?.soft.fault()?;
     Some(match reason {
-        Reason::OutOfBounds(_) | Reason::ReadOnly(_) => code::ILLEGAL_ADDRESS,
+        Reason::OutOfBounds(_) | Reason::ReadOnly(_) | Reason::BadFree { .. } => code::ILLEGAL_ADDRESS,
         Reason::Misaligned(_) => code::MISALIGNED_ADDRESS,
         Reason::Trap => code::ILLEGAL_INSTRUCTION,
         Reason::WorkLimit(_) | Reason::LaunchLimit { .. } | Reason::GridLimit { .. } => code::LAUNCH_TIMEOUT,

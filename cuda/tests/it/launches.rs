@@ -28,6 +28,12 @@ const KERNELS: &str = ".version 7.8\n.target sm_80\n.address_size 64\n\
     { .param .b64 a; .param .b64 b; .param .b32 c; .param .b64 d; .param .b64 e; st.param.b64 [a], %rd2; \
     st.param.b64 [b], %rd2; st.param.b32 [c], 1; st.param.b64 [d], %rd2; st.param.b64 [e], 1; \
     call __assertfail, (a, b, c, d, e); } ret; }\n\
+    .extern .func (.param .b64 r) malloc (.param .b64 n);\n\
+    .visible .entry allocate(.param .u64 out, .param .u64 bytes) { .reg .b64 %rd<4>; ld.param.u64 %rd1, [out]; \
+    ld.param.u64 %rd2, [bytes]; { .param .b64 n; .param .b64 r; st.param.b64 [n], %rd2; call (r), malloc, (n); \
+    ld.param.b64 %rd3, [r]; } st.global.u64 [%rd1], %rd3; ret; }\n\
+    .visible .entry workspace(.param .u64 out) { .reg .b32 %r<3>; .reg .b64 %rd<4>; ld.param.u64 %rd1, [out]; \
+    mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %rd2, {%r2, %r1}; st.global.u64 [%rd1], %rd2; ret; }\n\
     .visible .entry bounded() .maxntid 64 { ret; }\n\
     .visible .entry required() .reqntid 32, 2 { ret; }\n\
     .visible .entry shared() { .shared .align 4 .b8 tile[32768]; ret; }\0";
@@ -167,6 +173,56 @@ fn attributes_of_launches_hold_or_are_refused() {
     assert_eq!(download(out, 2), [3, 4]);
     let none = null::<Config>();
     assert_eq!(call!(cuLaunchKernelEx(none, number, params.as_ptr(), null_mut::<c_void>())), INVALID_VALUE);
+}
+
+#[test]
+fn cooperative_launches_have_memory_for_the_grid() {
+    let _context = Context::new();
+    let workspace = kernel(KERNELS, "workspace\0");
+    let mut out = upload(&[7; 2]);
+    assert_eq!(launch(workspace, 1, 0, &mut [out]), 0);
+    assert_eq!(download(out, 2), [0; 2]);
+    let params = [(&raw mut out).cast::<c_void>()];
+    let stream = 0_u64;
+    ok!(cuLaunchCooperativeKernel(
+        workspace,
+        4_u32,
+        1_u32,
+        1_u32,
+        32_u32,
+        1_u32,
+        1_u32,
+        0_u32,
+        stream,
+        params.as_ptr()
+    ));
+    assert_ne!(download(out, 2), [0; 2]);
+}
+
+#[test]
+fn the_heap_of_kernels_has_the_size_that_was_set_before() {
+    if !is_child() {
+        in_child("launches::the_heap_of_kernels_has_the_size_that_was_set_before", &[]);
+        return;
+    }
+    const HEAP: u32 = 2;
+    let allocates = |bytes: u64| {
+        let (allocate, out) = (kernel(KERNELS, "allocate\0"), upload(&[0; 2]));
+        assert_eq!(launch(allocate, 1, 0, &mut [out, bytes]), 0);
+        download(out, 2) != [0; 2]
+    };
+    for _ in 0..2 {
+        // The heap ends with the last context, and the next one has the default size.
+        let _context = Context::new();
+        let mut bytes = 0_usize;
+        ok!(cuCtxGetLimit(&raw mut bytes, HEAP));
+        assert_eq!(bytes, 8 << 20);
+        assert!(!allocates(8 << 20) && allocates(8_000_000));
+        assert_eq!(call!(cuCtxSetLimit(HEAP, 16_usize << 20)), INVALID_VALUE);
+    }
+    let _context = Context::new();
+    ok!(cuCtxSetLimit(HEAP, 16_usize << 20));
+    assert!(allocates(8 << 20) && !allocates(8 << 20));
 }
 
 /// Launches a kernel that stops, in a process of its own, and checks that each later call returns

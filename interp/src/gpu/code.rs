@@ -123,6 +123,9 @@ pub(crate) enum PresetValue {
     ClusterCtaid(u8, u8),
     /// `%cluster_ctarank`, for clusters of this shape.
     ClusterCtarank([u8; 3]),
+    /// Half of the address of the memory that a cooperative launch has for its grid: the high bits
+    /// in `%envreg1`, the low ones in `%envreg2`.
+    Workspace { high: bool },
     /// `%laneid`
     Lane,
     /// `%warpid`
@@ -241,6 +244,10 @@ pub(crate) enum Target {
     Print,
     /// `__assertfail` of the CUDA runtime.
     Assert,
+    /// `malloc` of the CUDA runtime.
+    Malloc,
+    /// `free` of the CUDA runtime.
+    Free,
 }
 
 /// A product of matrices: the sum of `addend` and of the product of `first` and `second`.
@@ -406,6 +413,16 @@ impl Code {
     /// Bytes from one lane's local memory to the next lane's, which satisfies every alignment.
     pub(crate) fn local_stride(&self) -> u64 {
         u64::from(self.local_bytes).next_multiple_of(16)
+    }
+
+    /// Returns whether it may use the heap of kernels.
+    pub(crate) fn uses_heap(&self) -> bool {
+        self.calls.iter().any(|call| matches!(call.target, Target::Malloc | Target::Free))
+    }
+
+    /// Returns whether it reads the address of a cooperative launch's memory.
+    pub(crate) fn uses_workspace(&self) -> bool {
+        self.presets.iter().any(|preset| matches!(preset.value, PresetValue::Workspace { .. }))
     }
 
     /// Local memory of a warp before calls enlarge it; `None` if the host has too little memory.

@@ -31,6 +31,11 @@ pub struct Config {
     /// slower. Racecheck takes at least 16 to 32 bytes for each place that is accessed; a place is
     /// as wide as the narrowest access of the kernel.
     pub checks: Checks,
+    /// True for a cooperative launch, whose blocks all run beside each other: `%envreg1` and
+    /// `%envreg2` have the address of zeroed memory at which the grid can meet, as cooperative
+    /// groups do. In other launches they are 0. A cooperative launch has at most
+    /// [`MAX_BEGUN`](crate::MAX_BEGUN) blocks.
+    pub cooperative: bool,
     /// True to count the distinct bytes of global memory that the launch touches:
     /// [`Report::footprint`](super::Report). That takes three bits of host memory for each byte of
     /// the buffers, where they are accessed: for loads, stores, and strong accesses.
@@ -39,6 +44,13 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { threads: 0, work_limit: DEFAULT_WORK, most_blocks: u64::MAX, checks: Checks::NONE, footprint: false }
+        Self {
+            threads: 0,
+            work_limit: DEFAULT_WORK,
+            most_blocks: u64::MAX,
+            checks: Checks::NONE,
+            cooperative: false,
+            footprint: false,
+        }
     }
 }

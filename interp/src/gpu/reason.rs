@@ -122,6 +122,13 @@ pub enum Reason {
         /// True if the address belongs to a function of another type.
         other: bool,
     },
+    /// A `free` of memory that is not a live chunk of the heap.
+    BadFree {
+        /// The address.
+        address: u64,
+        /// True if `malloc` had returned it, and it was freed since.
+        again: bool,
+    },
     /// Nested calls took more local memory than a thread can have; each takes at least 16 bytes.
     StackOverflow {
         /// The function whose call exceeded the limit.
@@ -314,6 +321,12 @@ impl Reason {
             }
             Reason::BadCall { address, .. } => {
                 write!(f, "calls {address:#x}, which is not the address of a function; check the pointer")
+            }
+            Reason::BadFree { address, again: true } => {
+                write!(f, "frees {address:#x}, which has been freed before; free it once")
+            }
+            Reason::BadFree { address, .. } => {
+                write!(f, "frees {address:#x}, which `malloc` did not return in a kernel; free what it returned")
             }
             Reason::StackOverflow { function, depth, bytes, limit } => write!(
                 f,

@@ -387,7 +387,7 @@ fn special_registers_are_right_or_refused_by_what_they_are() {
     assert_eq!(word("", ".reg .b64 w; mov.u64 w, %gridid; cvt.u32.u64 a, w;"), 0);
     assert_eq!(word("", ".shared .b32 s[3]; mov.u32 a, s; mov.u32 a, %total_smem_size;"), 12);
     for (register, meaning) in [
-        ("%envreg2", "a value that the driver sets for the program"),
+        ("%envreg3", "a value that the driver sets for the program"),
         ("%pm3", "a performance counter of a multiprocessor"),
         ("%pm3_64", "a performance counter of a multiprocessor"),
         ("%reserved_smem_offset_0", "a bound of the shared memory that the system keeps"),

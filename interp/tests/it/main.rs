@@ -4,6 +4,7 @@
 mod arrivals;
 mod barriers;
 mod check;
+mod cooperative;
 mod copies;
 mod counters;
 mod cuda;
@@ -15,6 +16,7 @@ mod expect;
 mod faults;
 mod forms;
 mod functions;
+mod heap;
 mod limits;
 #[path = "../../../tests/long.rs"]
 mod long;

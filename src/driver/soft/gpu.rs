@@ -97,7 +97,9 @@ impl Gpu {
             &Action::PoolFree { address } => self.memory.free(address)?,
             &Action::Copy { dst, src, bytes } => self.memory.copy(dst, src, bytes)?,
             &Action::Fill { dst, value, bytes } => self.memory.fill(dst, value, bytes)?,
-            Action::Launch { entry, shape, params } => return self.run_kernel(entry, shape, params),
+            Action::Launch { entry, shape, params, cooperative } => {
+                return self.run_kernel(entry, shape, params, *cooperative);
+            }
             Action::Call { call, .. } => call()?,
             Action::Until(_) => {}
         }
@@ -152,8 +154,8 @@ impl Gpu {
         Ok(())
     }
 
-    fn run_kernel(&self, entry: &Entry, shape: &LaunchShape, params: &[u8]) -> Result<Ran> {
-        let mut config = self.interp.clone();
+    fn run_kernel(&self, entry: &Entry, shape: &LaunchShape, params: &[u8], cooperative: bool) -> Result<Ran> {
+        let mut config = interp::Config { cooperative, ..self.interp.clone() };
         if entry.own {
             config.work_limit = u64::MAX;
         }

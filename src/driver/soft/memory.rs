@@ -28,6 +28,28 @@ impl Soft {
         Ok(memory)
     }
 
+    /// Sets the bytes of the heap from which kernels allocate with `malloc`; work already queued runs
+    /// first.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if a kernel that allocates has run, or why the device failed.
+    #[doc(hidden)]
+    pub fn set_heap_limit(&self, bytes: u64) -> Result<()> {
+        let mut state = self.working()?;
+        self.drain(&mut state)?;
+        Ok(self.memory().set_heap_limit(bytes)?)
+    }
+
+    /// Frees the heap of kernels and all that they allocated; work already queued runs first.
+    #[doc(hidden)]
+    pub fn end_heap(&self) {
+        let mut state = self.lock();
+        // A device that has failed runs no work, and so nothing uses the heap.
+        let _ = self.drain(&mut state);
+        self.memory().end_heap();
+    }
+
     /// Frees memory of [`Soft::alloc_shared`]; work already queued that uses it runs first.
     ///
     /// # Errors

@@ -93,25 +93,7 @@ unsafe impl Modules for Soft {
         params: &[u8],
         stream: StreamHandle,
     ) -> Result<()> {
-        let mut state = self.streaming(stream)?;
-        self.check_own("function", function.0)?;
-        let entry = state.functions.get(&function.0).ok_or_else(|| no_such("function", function.0))?.clone();
-        interp::check_launch(&entry.kernel, shape, params).map_err(|stop| Error::from(*stop))?;
-        let is_allowed = match entry.allowed_shared {
-            Some(bytes) => shape.dynamic_shared <= bytes,
-            None => entry.kernel.shared_to_allow(shape).is_none(),
-        };
-        if !is_allowed {
-            refuse!(
-                InvalidArgument,
-                "a launch of kernel {:?} with {} of dynamic shared memory needs allow_dynamic_shared before, which is \
-                 cuFuncSetAttribute on a GPU",
-                entry.kernel.name(),
-                counted(shape.dynamic_shared, "byte")
-            )
-        }
-        let action = Action::Launch { entry, shape: *shape, params: params.into() };
-        state.queue(stream, action)
+        self.queue_launch(function, shape, params, stream, false)
     }
 
     unsafe fn launch_cooperative(
@@ -131,7 +113,39 @@ unsafe impl Modules for Soft {
                 interp::MAX_BEGUN
             )
         }
-        // Every launch sets blocks that wait aside for others. SAFETY: as the caller promises.
-        unsafe { self.launch(function, shape, params, stream) }
+        // Every launch sets blocks that wait aside for others.
+        self.queue_launch(function, shape, params, stream, true)
+    }
+}
+
+impl Soft {
+    /// Queues a launch that is possible.
+    fn queue_launch(
+        &self,
+        function: FunctionHandle,
+        shape: &LaunchShape,
+        params: &[u8],
+        stream: StreamHandle,
+        cooperative: bool,
+    ) -> Result<()> {
+        let mut state = self.streaming(stream)?;
+        self.check_own("function", function.0)?;
+        let entry = state.functions.get(&function.0).ok_or_else(|| no_such("function", function.0))?.clone();
+        interp::check_launch(&entry.kernel, shape, params).map_err(|stop| Error::from(*stop))?;
+        let is_allowed = match entry.allowed_shared {
+            Some(bytes) => shape.dynamic_shared <= bytes,
+            None => entry.kernel.shared_to_allow(shape).is_none(),
+        };
+        if !is_allowed {
+            refuse!(
+                InvalidArgument,
+                "a launch of kernel {:?} with {} of dynamic shared memory needs allow_dynamic_shared before, which is \
+                 cuFuncSetAttribute on a GPU",
+                entry.kernel.name(),
+                counted(shape.dynamic_shared, "byte")
+            )
+        }
+        let action = Action::Launch { entry, shape: *shape, params: params.into(), cooperative };
+        state.queue(stream, action)
     }
 }

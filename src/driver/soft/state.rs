@@ -105,7 +105,7 @@ pub(super) enum Action {
     CopyBox(HostBox),
     Fill { dst: u64, value: u8, bytes: u64 },
     PoolFree { address: u64 },
-    Launch { entry: Entry, shape: LaunchShape, params: Box<[u8]> },
+    Launch { entry: Entry, shape: LaunchShape, params: Box<[u8]>, cooperative: bool },
     Call { what: &'static str, uses: Option<Box<[Region]>>, call: HostCall },
     Until(Condition),
 }

@@ -9,7 +9,7 @@
 use super::{Access, Check, Log, Problem, What, Who};
 use crate::gpu::code::Code;
 use crate::gpu::mem::written::Written;
-use crate::gpu::mem::{Allocation, Nearest, filled};
+use crate::gpu::mem::{Allocation, filled};
 use crate::gpu::vocabulary::{FULL, LANES, Space, lanes_of};
 
 /// The bytes that a block has written to its shared and local memory.
@@ -50,8 +50,7 @@ impl Initcheck {
 /// Checks an access to an allocation.
 pub(super) fn global(log: &mut Log, block: u64, access: &Access, allocation: &Allocation) {
     if !allocation.written.is_all() {
-        let nearest = Nearest { base: allocation.base, bytes: allocation.bytes, freed: false, foreign: None };
-        look(&allocation.written, log, block, access, access.offsets, (Space::Global, Some(nearest)));
+        look(&allocation.written, log, block, access, access.offsets, (Space::Global, Some(allocation)));
     }
 }
 
@@ -62,14 +61,15 @@ fn look(
     block: u64,
     access: &Access,
     places: &[u64; LANES],
-    (space, allocation): (Space, Option<Nearest>),
+    (space, allocation): (Space, Option<&Allocation>),
 ) {
     let bytes = u64::from(access.bytes);
     let side_by_side = access.mask == FULL && (1..LANES).all(|lane| places[lane] == places[lane - 1] + bytes);
     let whole = (places[0], LANES as u64 * bytes);
     if access.kind.reads() && !(side_by_side && written.holds(whole.0, whole.1)) {
         for lane in lanes_of(access.mask).filter(|&lane| !written.holds(places[lane], bytes)) {
-            let address = allocation.map_or(0, |nearest| nearest.base) + access.offsets[lane];
+            let address = allocation.map_or(0, |allocation| allocation.base) + access.offsets[lane];
+            let allocation = allocation.map(|allocation| allocation.described(address));
             let problem = Problem::Uninitialised { space, address, bytes: access.bytes, allocation };
             let who = Who { block, thread: access.thread(lane), pc: access.pc };
             log.add(who, What::Named(Check::Initcheck, problem));

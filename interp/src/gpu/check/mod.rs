@@ -352,6 +352,14 @@ impl Checker {
         }
     }
 
+    /// Notes that a chunk of the heap has a new owner, which the accesses of earlier ones do not
+    /// concern.
+    pub(crate) fn renewed(&mut self, heap: &Allocation, chunk: u64, bytes: u64) {
+        if let Some(racecheck) = &mut self.racecheck {
+            self.log.work += racecheck.forget(heap.base, chunk - heap.base, bytes);
+        }
+    }
+
     /// Checks an access to shared memory. If it is `issued`, it is a copy that may write from now
     /// on. Its bytes are not there before it ends, which is an access of its own.
     #[cold]

@@ -25,6 +25,7 @@ impl Reason {
             Reason::OutOfBounds(_) => "memcheck/oob",
             Reason::Misaligned(_) => "memcheck/misaligned",
             Reason::ReadOnly(_) => "memcheck/read-only",
+            Reason::BadFree { .. } => "memcheck/free",
             Reason::StackOverflow { .. } => "memcheck/stack",
             Reason::DivergentBarrier { .. } => "synccheck/divergent",
             Reason::Deadlock { .. } => "synccheck/deadlock",

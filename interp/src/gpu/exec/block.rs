@@ -15,7 +15,7 @@ use super::{Context, Fault, copies, observe};
 use crate::gpu::check::{Checker, Checks, Found, OfBlock, Who, widen};
 use crate::gpu::code::{Code, Preset, PresetValue};
 use crate::gpu::mem::cells::Scratch;
-use crate::gpu::mem::{POISON, Snapshot, Touched};
+use crate::gpu::mem::{Allocation, POISON, Snapshot, Touched};
 use crate::gpu::module::Inner;
 use crate::gpu::reason::{Place, Reason, Waiting};
 use crate::gpu::stop::Stop;
@@ -47,6 +47,10 @@ pub(super) struct Launch<'a> {
     pub(super) shape: &'a LaunchShape,
     pub(super) params: &'a [u8],
     pub(super) global: &'a Snapshot,
+    /// The heap, if the code uses it.
+    pub(super) heap: Option<&'a Allocation>,
+    /// The address of the memory that a cooperative launch has for its grid, or 0.
+    pub(super) workspace: u64,
     /// The addresses of the module's variables.
     pub(super) variables: &'a [u64],
     pub(super) engine: Engine,
@@ -214,6 +218,7 @@ impl<'a> Worker<'a> {
                 let mut cx = Context {
                     code: self.launch.code,
                     global: self.launch.global,
+                    heap: self.launch.heap,
                     params: &self.params,
                     shared: &block.shared,
                     tallies: &mut self.totals.tallies,
@@ -411,6 +416,13 @@ impl Launch<'_> {
                 PresetValue::Nctaid(axis) => u64::from(self.shape.grid[usize::from(axis)]),
                 PresetValue::Nclusterid(axis, extent) => {
                     u64::from(self.shape.grid[usize::from(axis)] / u32::from(extent))
+                }
+                PresetValue::Workspace { high } => {
+                    if high {
+                        self.workspace >> 32
+                    } else {
+                        self.workspace & u64::from(u32::MAX)
+                    }
                 }
                 PresetValue::Lane => u64::from(lane),
                 PresetValue::Warp => u64::from(warp),

@@ -28,6 +28,8 @@ pub(super) fn call(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
         Target::Function(number) => direct(code.functions[*number as usize].as_ref(), call, warp, mask)?,
         Target::Pointer(among) => through_pointer(cx, warp, issue, call, among.as_deref())?,
         Target::Print => runtime::print(cx, warp, mask, &call.passed)?,
+        Target::Malloc => runtime::allocate(cx, warp, mask, &call.passed),
+        Target::Free => runtime::free(cx, warp, mask, &call.passed)?,
         Target::Assert => return Err(runtime::assertion(cx, warp, mask, &call.passed).into()),
     }
     NEXT
@@ -211,10 +213,14 @@ pub(super) fn passed(warp: &Warp, layout: &Layout, index: usize) -> [u64; LANES]
     })
 }
 
-/// Stores the 32-bit result of a call.
-pub(super) fn give(warp: &mut Warp, layout: &Layout, mask: u32, value: impl Fn(usize) -> u32) {
-    let places = places(warp, layout.results[0].0 as i32);
+/// Stores the numeric result of a call.
+pub(super) fn give(warp: &mut Warp, layout: &Layout, mask: u32, value: impl Fn(usize) -> u64) {
+    let (offset, bytes) = layout.results[0];
+    let places = places(warp, offset as i32);
     for lane in lanes_of(mask) {
-        warp.local.store32(places[lane], value(lane));
+        match bytes {
+            8 => warp.local.store64(places[lane], value(lane)),
+            _ => warp.local.store32(places[lane], value(lane) as u32),
+        }
     }
 }

@@ -21,6 +21,9 @@ use crate::launch_shape::{LaunchShape, MAX_BLOCK_THREADS, MAX_GRID_X, MAX_GRID_Y
 const MAX_BLOCK_Z: u32 = 64;
 /// Bytes that all begun blocks together may take on the host, unless a single one takes more.
 const BLOCKS_BYTES: u64 = 768 << 20;
+/// Bytes of the memory that a cooperative launch has for its grid: two words, the second of which
+/// is the barrier of cooperative groups.
+const WORKSPACE_BYTES: u64 = 8;
 /// Why a launch whose footprint is counted cannot begin.
 const NO_FOOTPRINT: &str = "the host has no memory to record the bytes that it touches, three eighths of its buffers' bytes; use smaller buffers";
 
@@ -36,6 +39,8 @@ pub(crate) fn run(
     let code = check(kernel, shape, params)?;
     let refuse = |error: crate::error::Error| refusal(kernel.name(), Reason::Launch(error.to_string()));
     let variables = kernel.inner.source.variables.addresses(memory).map_err(refuse)?;
+    let heap = code.uses_heap().then(|| memory.heap()).transpose().map_err(refuse)?;
+    let workspace = Workspace::of(code, memory, config).map_err(refuse)?;
     let global = memory.snapshot_for_launch(config.checks.contains(Check::Initcheck));
     let touched = match config.footprint {
         true => Some(global.untouched().ok_or_else(|| refusal(kernel.name(), Reason::Launch(NO_FOOTPRINT.into())))?),
@@ -47,6 +52,8 @@ pub(crate) fn run(
         shape,
         params,
         global: &global,
+        heap: heap.and_then(|base| global.find(base)),
+        workspace: workspace.address,
         variables: &variables,
         engine,
         limit: config.work_limit,
@@ -67,6 +74,32 @@ pub(crate) fn run(
     let touched_sectors = touched.as_ref().map(|touched| touched.sectors());
     let footprint = touched.as_ref().map(Touched::counts).map(|[read, written]| Footprint { read, written });
     Ok(Report { footprint, touched_sectors, touched: touched.map(Arc::new), ..report })
+}
+
+/// The memory that a cooperative launch has for its grid while it runs; its address is 0 if it has
+/// it not.
+struct Workspace<'m> {
+    memory: &'m Memory,
+    address: u64,
+}
+
+impl<'m> Workspace<'m> {
+    fn of(code: &Code, memory: &'m Memory, config: &Config) -> crate::error::Result<Self> {
+        let address = match config.cooperative && code.uses_workspace() {
+            true => memory.alloc_variable(WORKSPACE_BYTES, false)?,
+            false => 0,
+        };
+        Ok(Self { memory, address })
+    }
+}
+
+impl Drop for Workspace<'_> {
+    fn drop(&mut self) {
+        if self.address != 0 {
+            // The program may have freed it, though it did not allocate it.
+            let _ = self.memory.free(self.address);
+        }
+    }
 }
 
 fn run_blocks(launch: &Launch, part: Part, threads: usize) -> Result<Report, Box<Stop>> {
@@ -245,6 +278,8 @@ mod tests {
             shape: &LaunchShape { grid: [1000, 1, 1], block: [1024, 1, 1], dynamic_shared: 0 },
             params: &[],
             global: &memory.snapshot(),
+            heap: None,
+            workspace: 0,
             variables: &[],
             engine: Engine::BASELINE,
             limit: 100,

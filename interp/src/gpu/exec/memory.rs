@@ -187,7 +187,10 @@ fn windows<A: Action>(cx: &mut Context, warp: &mut Warp, issue: Issue, addresses
 pub(super) fn global<A: Action>(cx: &mut Context, warp: &mut Warp, issue: Issue, addresses: Addresses, act: A) -> Flow {
     let reads = act.kind(cx, issue.ins) == AccessKind::Load;
     let fits = |live: &&Allocation| {
-        all_fit(&addresses, live.base, live.bytes, issue.ins.access.bytes()) && (reads || !live.constant)
+        // `scattered` looks up the chunks of a heap.
+        all_fit(&addresses, live.base, live.bytes, issue.ins.access.bytes())
+            && (reads || !live.constant)
+            && !live.is_heap()
     };
     let Some(allocation) = cx.global.find(addresses[0]).filter(fits) else {
         return scattered(cx, warp, issue, addresses, act, true);

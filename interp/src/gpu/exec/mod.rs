@@ -30,7 +30,7 @@ pub use turns::MAX_BEGUN;
 use super::check::Checker;
 use super::code::{Code, Ins};
 use super::mem::cells::Scratch;
-use super::mem::{Snapshot, Touched};
+use super::mem::{Allocation, Snapshot, Touched};
 use super::reason::Reason;
 use tally::Tally;
 
@@ -38,6 +38,8 @@ use tally::Tally;
 struct Context<'a> {
     code: &'a Code,
     global: &'a Snapshot,
+    /// The heap, if the code uses it.
+    heap: Option<&'a Allocation>,
     params: &'a Scratch,
     shared: &'a Scratch,
     /// One for each of the code's sites.

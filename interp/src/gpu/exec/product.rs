@@ -6,7 +6,7 @@
 
 use super::registers::Registers;
 use super::warp::Warp;
-use super::{Context, Flow, Issue, NEXT};
+use super::{Context, Flow, Issue, NEXT, observe};
 use crate::gpu::code::{Element, Product, Sum};
 use crate::gpu::semantics::native;
 use crate::gpu::semantics::tensor::{self, Part, Small};
@@ -17,6 +17,7 @@ const COLUMNS: usize = 8;
 
 /// Executes the product that the instruction names.
 pub(super) fn multiply(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
+    observe::execution(cx, warp, issue);
     if let Some(checker) = &mut cx.checker {
         checker.aligned(cx.warp, warp.pc - 1, issue.mask, warp.expected_with(issue.mask));
     }

@@ -1,11 +1,13 @@
-//! The CUDA runtime functions that compilers call: `vprintf` and `__assertfail`.
+//! The CUDA runtime functions that compilers call: `vprintf`, `__assertfail`, `malloc` and `free`.
 
 use super::call::{give, passed};
 use super::printf::{Values, format};
 use super::tally::MAX_PRINTED;
 use super::warp::Warp;
 use super::{Context, Fault, Result};
+use crate::gpu::check::Check;
 use crate::gpu::code::Layout;
+use crate::gpu::mem::BadFree;
 use crate::gpu::mem::cells::Cells;
 use crate::gpu::mem::space;
 use crate::gpu::reason::{BadAccess, Reason};
@@ -15,6 +17,9 @@ use crate::gpu::vocabulary::{AccessKind, LANES, Space, lanes_of};
 const MAX_TEXT: u64 = 4096;
 /// The work of a lane's `printf`, besides one unit for each byte read or printed.
 const PRINT_WORK: u64 = 16;
+/// The work of taking or freeing a chunk of the heap, and the bytes that one unit of work fills.
+const HEAP_WORK: u64 = 32;
+const FILLED_BYTES: u64 = 64;
 /// The return value of `vprintf` without a format.
 const NO_FORMAT: u32 = u32::MAX;
 
@@ -35,7 +40,42 @@ pub(super) fn print(cx: &mut Context, warp: &mut Warp, mask: u32, layout: &Layou
         *cx.printed = out;
         counts[lane] = printed?;
     }
-    give(warp, layout, mask, |lane| counts[lane]);
+    give(warp, layout, mask, |lane| u64::from(counts[lane]));
+    Ok(())
+}
+
+/// Executes `malloc(bytes)`, lane after lane. It returns null where the heap has no room.
+pub(super) fn allocate(cx: &mut Context, warp: &mut Warp, mask: u32, layout: &Layout) {
+    let (sizes, mut chunks) = (passed(warp, layout, 0), [0; LANES]);
+    for lane in lanes_of(mask) {
+        warp.work += HEAP_WORK;
+        let Some((heap, chunk)) = cx.heap.and_then(|heap| Some((heap, heap.take_chunk(sizes[lane])?))) else {
+            continue;
+        };
+        warp.work += sizes[lane] / FILLED_BYTES;
+        if let Some(checker) = &mut cx.checker {
+            checker.renewed(heap, chunk, sizes[lane]);
+        }
+        chunks[lane] = chunk;
+    }
+    give(warp, layout, mask, |lane| chunks[lane]);
+}
+
+/// Executes `free(address)`, lane after lane. Null needs no work. An address that `malloc` did not
+/// return, or that was freed, stops the launch; with memcheck it is a finding.
+pub(super) fn free(cx: &mut Context, warp: &mut Warp, mask: u32, layout: &Layout) -> Result<()> {
+    let addresses = passed(warp, layout, 0);
+    for lane in lanes_of(mask).filter(|&lane| addresses[lane] != 0) {
+        warp.work += HEAP_WORK;
+        let address = addresses[lane];
+        let freed = cx.heap.map_or(Err(BadFree::Foreign), |heap| heap.free_chunk(address));
+        let Err(why) = freed else { continue };
+        let reason = Reason::BadFree { address, again: why == BadFree::Again };
+        let (index, pc) = (cx.warp, warp.pc - 1);
+        if !cx.checker.as_mut().is_some_and(|checker| checker.fault(Check::Memcheck, index, lane as u32, pc, &reason)) {
+            return Err(Fault::new(lane as u32, reason));
+        }
+    }
     Ok(())
 }
 

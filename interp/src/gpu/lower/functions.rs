@@ -213,6 +213,8 @@ impl<'m, 't> Lowering<'m, 't> {
             }
             (None, "vprintf") => Target::Print,
             (None, "__assertfail") => Target::Assert,
+            (None, "malloc") => Target::Malloc,
+            (None, "free") => Target::Free,
             (None, name) => {
                 return Err(format!("this module does not define the function {name:?}, and no other is linked"));
             }
@@ -220,6 +222,8 @@ impl<'m, 't> Lowering<'m, 't> {
         let runtime: Option<[&[u64]; 2]> = match target {
             Target::Print => Some([&[8, 8], &[4]]),
             Target::Assert => Some([&[8, 8, 4, 8, 8], &[]]),
+            Target::Malloc => Some([&[8], &[8]]),
+            Target::Free => Some([&[8], &[]]),
             _ => None,
         };
         let differ = |formals: &[Formal], known: &[u64]| {

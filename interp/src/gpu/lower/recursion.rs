@@ -32,7 +32,7 @@ fn graph<'a>(functions: usize, calls: impl Iterator<Item = (u32, &'a Target)>) -
                 nodes.push(list.to_vec());
                 nodes.len() as u32 - 1
             }),
-            Target::Print | Target::Assert => continue,
+            Target::Print | Target::Assert | Target::Malloc | Target::Free => continue,
         };
         nodes[caller as usize].push(callee);
     }

@@ -21,6 +21,8 @@ pub(super) fn special(name: &str, cluster: Option<[u8; 3]>) -> Option<PresetValu
         "%cluster_nctarank" => PresetValue::Bits(shape.into_iter().map(u64::from).product()),
         "%dynamic_smem_size" => PresetValue::SharedBytes { fixed: false },
         "%total_smem_size" => PresetValue::SharedBytes { fixed: true },
+        "%envreg1" => PresetValue::Workspace { high: true },
+        "%envreg2" => PresetValue::Workspace { high: false },
         "%lanemask_lt" => mask(true, false, false),
         "%lanemask_le" => mask(true, true, false),
         "%lanemask_eq" => mask(false, true, false),

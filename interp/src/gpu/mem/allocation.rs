@@ -16,6 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::cells::Cells;
 use super::filled;
 use super::global::ADDRESS_BITS;
+use super::heap::Heap;
 use super::host::Words;
 use super::written::Written;
 
@@ -50,6 +51,8 @@ pub(crate) struct Allocation {
     pub(crate) constant: bool,
     /// True if it is memory of the host.
     pub(super) of_host: bool,
+    /// The chunks in use, if it is the heap of kernels.
+    pub(super) heap: Option<Box<Heap>>,
 }
 
 impl Allocation {
@@ -59,12 +62,18 @@ impl Allocation {
     }
 
     /// Makes `bytes` zero bytes that count as written, read-only for kernels if they are
-    /// `constant`. The host provides memory only for the parts that are accessed.
+    /// `constant`.
     pub(super) fn zeroed(base: u64, bytes: u64, born: u64, constant: bool) -> Option<Self> {
-        let words = bytemuck::allocation::try_zeroed_slice_box(usize::try_from(bytes.div_ceil(4)).ok()?).ok()?;
-        let made = Self::with(base, bytes, born, words.into());
+        let made = Self::reserved(base, bytes, born)?;
         made.written.add(0, bytes);
         Some(Self { constant, ..made })
+    }
+
+    /// Makes `bytes` zero bytes that count as unwritten. The host provides memory only for the
+    /// parts that are accessed.
+    pub(super) fn reserved(base: u64, bytes: u64, born: u64) -> Option<Self> {
+        let words = bytemuck::allocation::try_zeroed_slice_box(usize::try_from(bytes.div_ceil(4)).ok()?).ok()?;
+        Some(Self::with(base, bytes, born, words.into()))
     }
 
     /// Makes `bytes` unwritten, address-only bytes, with almost no memory behind them.
@@ -82,7 +91,8 @@ impl Allocation {
 
     fn with(base: u64, bytes: u64, born: u64, words: Words) -> Self {
         let written = Written::none(bytes);
-        Self { base, bytes, mask: u64::MAX, words, written, born, gpu: 0, constant: false, of_host: false }
+        let (mask, gpu, heap) = (u64::MAX, 0, None);
+        Self { base, bytes, mask, words, written, born, gpu, constant: false, of_host: false, heap }
     }
 
     /// The offset of the contents at an address in the allocation.
@@ -91,11 +101,19 @@ impl Allocation {
         address.wrapping_sub(self.base) & self.mask
     }
 
-    /// The offset of `address` in the allocation, if `bytes` bytes from there lie within it.
+    /// The offset of `address` in the allocation, if `bytes` bytes from there lie within it, and in
+    /// a heap within live chunks.
     #[inline]
     pub(crate) fn offset(&self, address: u64, bytes: u64) -> Option<u64> {
         let offset = address.checked_sub(self.base)?;
-        (offset <= self.bytes && bytes <= self.bytes - offset).then_some(offset)
+        let inside = offset <= self.bytes && bytes <= self.bytes - offset;
+        (inside && self.heap.as_ref().is_none_or(|heap| heap.holds(offset, bytes))).then_some(offset)
+    }
+
+    /// Returns whether it is the heap of kernels, whose chunks come and go while a launch runs.
+    #[inline]
+    pub(crate) fn is_heap(&self) -> bool {
+        self.heap.is_some()
     }
 
     fn lock(&self, offset: u64) -> MutexGuard<'static, ()> {

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::allocation::Allocation;
 use super::cells::Cells;
+use super::heap::OfKernels;
 use super::host::{HOST_NUMBERS, Ranges};
 use super::space;
 use super::touched::{Touched, Ways};
@@ -35,12 +36,13 @@ const CHUNK: u64 = 16 * 1024;
 pub struct Memory {
     limit: u64,
     /// True if the memory is address-only.
-    hollow: bool,
+    pub(super) hollow: bool,
     /// The number of the GPU among those of its host.
-    gpu: usize,
+    pub(super) gpu: usize,
     state: Arc<Mutex<State>>,
     /// The addresses of variables, by the number of their module.
     modules: Mutex<BTreeMap<u64, Arc<[u64]>>>,
+    heap: Mutex<OfKernels>,
 }
 
 /// The allocations of all GPUs of a host.
@@ -104,7 +106,7 @@ impl Memory {
     pub fn new(limit: u64) -> Self {
         let gpus = vec![Gpu { used: 0, reaches: vec![true] }];
         let state = State { slots: Arc::new(Vec::new()), gpus, next_reuse: 0, unseen: 0 };
-        Self { limit, hollow: false, gpu: 0, state: Arc::new(Mutex::new(state)), modules: Mutex::default() }
+        Self::with(limit, 0, Arc::new(Mutex::new(state)))
     }
 
     /// Makes the memory of another GPU of the same host, with addresses in the same space. Neither
@@ -118,7 +120,11 @@ impl Memory {
         let mut reaches = vec![false; gpu];
         reaches.push(true);
         state.gpus.push(Gpu { used: 0, reaches });
-        Self { limit, hollow: self.hollow, gpu, state: Arc::clone(&self.state), modules: Mutex::default() }
+        Self { hollow: self.hollow, ..Self::with(limit, gpu, Arc::clone(&self.state)) }
+    }
+
+    fn with(limit: u64, gpu: usize, state: Arc<Mutex<State>>) -> Self {
+        Self { limit, hollow: false, gpu, state, modules: Mutex::default(), heap: Mutex::default() }
     }
 
     /// Lets kernels and copies of another GPU of the same host use this memory, now and later.
@@ -172,7 +178,12 @@ impl Memory {
     }
 
     /// Allocates at an address that has the bits of `mark`.
-    fn allocate(&self, bytes: u64, mark: u64, make: impl Fn(u64, u64, u64) -> Option<Allocation>) -> Result<u64> {
+    pub(super) fn allocate(
+        &self,
+        bytes: u64,
+        mark: u64,
+        make: impl Fn(u64, u64, u64) -> Option<Allocation>,
+    ) -> Result<u64> {
         if bytes == 0 {
             return Err(invalid("0 bytes were requested; an allocation has at least 1"));
         }
@@ -211,15 +222,13 @@ impl Memory {
     /// `InvalidArgument` if no live allocation begins there.
     pub fn free(&self, address: u64) -> Result<()> {
         let mut state = self.lock();
-        let is_ours = |live: &&Allocation| live.base == address && live.gpu == self.gpu;
-        let Some(bytes) = find(&state.slots, address).filter(is_ours).map(|live| live.bytes) else {
+        let is_ours = |live: &&Allocation| live.base == address && live.gpu == self.gpu && !live.is_heap();
+        if find(&state.slots, address).filter(is_ours).is_none() {
             return Err(invalid(format!(
                 "{address:#x} is not the address of a live allocation; free what `alloc` returned, once"
             )));
-        };
-        let number = number_of(address).expect("a live allocation has a number");
-        Arc::make_mut(&mut state.slots)[number] = Slot::Freed { bytes };
-        state.gpus[self.gpu].used -= bytes;
+        }
+        state.remove(address, self.gpu);
         Ok(())
     }
 
@@ -346,6 +355,11 @@ impl Memory {
         self.modules.lock().unwrap_or_else(PoisonError::into_inner).remove(&id).unwrap_or_else(|| Arc::new([]))
     }
 
+    /// The heap of kernels, which is locked before the state.
+    pub(super) fn heap_of_kernels(&self) -> MutexGuard<'_, OfKernels> {
+        self.heap.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         // Every critical section leaves the state consistent, so a panic elsewhere does not spoil
         // it.
@@ -367,6 +381,14 @@ impl Touched {
 }
 
 impl State {
+    /// Frees the live allocation at an address, of this GPU.
+    pub(super) fn remove(&mut self, address: u64, gpu: usize) {
+        let Some(bytes) = find(&self.slots, address).map(|live| live.bytes) else { return };
+        let number = number_of(address).expect("a live allocation has a number");
+        Arc::make_mut(&mut self.slots)[number] = Slot::Freed { bytes };
+        self.gpus[gpu].used -= bytes;
+    }
+
     /// Leaves the addresses that the host can have free, unless allocations are there already.
     pub(super) fn leave_host_addresses(&mut self) {
         if self.slots.len() < HOST_NUMBERS {
@@ -408,11 +430,20 @@ impl Snapshot {
         let of_host =
             self.slots.iter().filter_map(|slot| if let Slot::Host(ranges) = slot { Some(ranges) } else { None });
         let of_host = of_host.flat_map(Ranges::all).map(|range| (range.base, range.bytes));
-        Touched::none(self.slots.iter().map(|slot| slot.live().map_or(0, |live| live.bytes)), of_host)
+        let allocations =
+            self.slots.iter().map(|slot| slot.live().map_or((0, false), |live| (live.bytes, live.is_heap())));
+        Touched::none(allocations, of_host)
     }
 
     fn range(&self, address: u64, bytes: u64, what: &str) -> Result<(&Allocation, u64)> {
-        let inside = self.find(address).and_then(|live| live.offset(address, bytes).map(|offset| (live, offset)));
+        let allocation = self.find(address);
+        if allocation.is_some_and(Allocation::is_heap) {
+            return Err(invalid(format!(
+                "cannot {what} {address:#x}, memory that a kernel has allocated and only kernels access; let a kernel \
+                 copy it to a buffer"
+            )));
+        }
+        let inside = allocation.and_then(|live| live.offset(address, bytes).map(|offset| (live, offset)));
         inside.ok_or_else(|| {
             let nearest = self.nearest(address).map_or_else(String::new, |nearest| format!("; {nearest}"));
             invalid(format!(

@@ -3,6 +3,7 @@
 mod allocation;
 pub(crate) mod cells;
 mod global;
+mod heap;
 #[allow(unsafe_code)]
 mod host;
 mod nearest;
@@ -13,6 +14,7 @@ pub(crate) mod written;
 pub(crate) use allocation::{Allocation, POISON};
 pub use global::Memory;
 pub(crate) use global::Snapshot;
+pub(crate) use heap::BadFree;
 pub use nearest::Nearest;
 pub use touched::Touched;
 pub(crate) use touched::Ways;

@@ -26,11 +26,17 @@ impl Nearest {
 }
 
 impl Slot {
-    /// Returns the content of the slot of this number; in one of the host, what `pick` takes.
-    fn nearest(&self, number: usize, pick: impl Fn(&super::host::Ranges) -> Option<&Allocation>) -> Option<Nearest> {
+    /// Returns the content of the slot of this number that is nearest to an address; in one of the
+    /// host, what `pick` takes.
+    fn nearest(
+        &self,
+        address: u64,
+        number: usize,
+        pick: impl Fn(&super::host::Ranges) -> Option<&Allocation>,
+    ) -> Option<Nearest> {
         let base = (number as u64 + 1) << ADDRESS_BITS;
         Some(match self {
-            Slot::Live(live) => Nearest::live(live),
+            Slot::Live(live) => live.described(address),
             &Slot::Freed { bytes } => Nearest { base, bytes, freed: true, foreign: None },
             &Slot::Foreign { bytes, gpu } => Nearest { base, bytes, freed: false, foreign: Some(gpu) },
             Slot::Host(ranges) => Nearest::live(pick(ranges)?),
@@ -46,13 +52,15 @@ impl Snapshot {
         let number = number_of(address).unwrap_or(0).min(last);
         let (below, above) = self.slots.split_at(number + 1);
         let mut below = below.iter().enumerate().rev();
-        let before = below.find_map(|(number, slot)| slot.nearest(number, |ranges| ranges.find(address)));
+        let before = below.find_map(|(number, slot)| slot.nearest(address, number, |ranges| ranges.find(address)));
         let next_here = match &self.slots[number] {
             Slot::Host(ranges) => ranges.after(address).map(Nearest::live),
             _ => None,
         };
         let after = next_here.or_else(|| {
-            (number + 1..).zip(above).find_map(|(number, slot)| slot.nearest(number, |ranges| ranges.after(address)))
+            (number + 1..)
+                .zip(above)
+                .find_map(|(number, slot)| slot.nearest(address, number, |ranges| ranges.after(address)))
         });
         let (Some(before), Some(after)) = (before, after) else { return before.or(after) };
         let beyond = address.saturating_sub(before.base.saturating_add(before.bytes));

@@ -24,6 +24,9 @@ pub struct Touched {
 struct Part {
     /// True once a byte is touched.
     any: AtomicBool,
+    /// True if it is the heap of kernels, whose bytes pass from chunk to chunk. That another launch
+    /// had the same bytes then says nothing.
+    is_heap: bool,
     loads: Bits,
     stores: Bits,
     /// Those that strong accesses touched, which may meet other strong ones.
@@ -40,9 +43,9 @@ pub(crate) struct Ways {
 
 impl Part {
     /// Makes the record for so many bytes; `None` if the host has too little memory.
-    fn none(bytes: u64) -> Option<Self> {
+    fn none(bytes: u64, is_heap: bool) -> Option<Self> {
         let zeroed = || bytemuck::allocation::try_zeroed_slice_box(usize::try_from(bytes.div_ceil(64)).ok()?).ok();
-        Some(Self { any: AtomicBool::new(false), loads: zeroed()?, stores: zeroed()?, strong: zeroed()? })
+        Some(Self { any: AtomicBool::new(false), is_heap, loads: zeroed()?, stores: zeroed()?, strong: zeroed()? })
     }
 
     #[inline]
@@ -64,7 +67,7 @@ impl Part {
     /// Returns the first byte that one of both stores and the other touches, unless both accesses
     /// are strong.
     fn clash(&self, other: &Self) -> Option<u64> {
-        if !self.is_touched() || !other.is_touched() {
+        if self.is_heap || !self.is_touched() || !other.is_touched() {
             return None;
         }
         let words = self.loads.len().min(other.loads.len());
@@ -108,10 +111,14 @@ impl Part {
 }
 
 impl Touched {
-    /// Makes the record for allocations of these sizes; `None` if the host has too little memory.
-    pub(super) fn none(sizes: impl Iterator<Item = u64>, of_host: impl Iterator<Item = (u64, u64)>) -> Option<Self> {
-        let allocations = sizes.map(Part::none).collect::<Option<_>>()?;
-        let of_host = of_host.map(|(base, bytes)| Some((base, Part::none(bytes)?))).collect::<Option<_>>()?;
+    /// Makes the record for allocations of these sizes, with true for the heap of kernels; `None`
+    /// if the host has too little memory.
+    pub(super) fn none(
+        allocations: impl Iterator<Item = (u64, bool)>,
+        of_host: impl Iterator<Item = (u64, u64)>,
+    ) -> Option<Self> {
+        let allocations = allocations.map(|(bytes, is_heap)| Part::none(bytes, is_heap)).collect::<Option<_>>()?;
+        let of_host = of_host.map(|(base, bytes)| Some((base, Part::none(bytes, false)?))).collect::<Option<_>>()?;
         Some(Self { allocations, of_host })
     }
 
@@ -158,7 +165,7 @@ impl Touched {
     }
 
     /// Returns the address of a byte that one of two launches stores and the other touches, unless
-    /// both accesses are strong.
+    /// both accesses are strong. Memory that kernels allocate is not compared.
     pub fn clash(&self, other: &Self) -> Option<u64> {
         self.parts().find_map(|(base, part)| Some(base + part.clash(other.at(base)?)?))
     }
@@ -221,11 +228,11 @@ mod tests {
 
     /// A launch that touched some bytes, of an allocation or at [`HOST`].
     fn touched(accesses: &[(u64, Ways, u64)]) -> Touched {
-        let touched = Touched::none([200].into_iter(), [(HOST, 100)].into_iter()).unwrap();
+        let touched = Touched::none([(200, false), (8, true)].into_iter(), [(HOST, 100)].into_iter()).unwrap();
         for &(address, ways, bytes) in accesses {
             match address.checked_sub(HOST) {
                 Some(offset) => touched.add_of_host(HOST, ways, offset, bytes),
-                None => touched.add(0, ways, address - BASE, bytes),
+                None => touched.add((address >> ADDRESS_BITS) as usize - 1, ways, address % BASE, bytes),
             }
         }
         touched
@@ -244,6 +251,7 @@ mod tests {
             ((BASE, strong, 4), (BASE + 3, LOAD, 4), Some(BASE + 3)),
             ((HOST + 9, LOAD, 1), (HOST, stored, 10), Some(HOST + 9)),
             ((HOST, LOAD, 8), (BASE, stored, 8), None),
+            ((2 * BASE, stored, 8), (2 * BASE, stored, 8), None),
         ] {
             let [own, its] = [own, its].map(|access| touched(&[access]));
             assert_eq!((own.clash(&its), its.clash(&own)), (clash, clash));
@@ -260,8 +268,8 @@ mod tests {
         assert_eq!((both.counts(), both.first_in(BASE, 200, true)), ([4, 3], Some(BASE)));
         both.forget(HOST + 3);
         assert_eq!(both.counts(), [4, 1]);
-        let larger = Touched::none([200, 1].into_iter(), std::iter::empty()).unwrap();
-        larger.add(1, STORE, 0, 1);
+        let larger = Touched::none([200, 8, 1].map(|bytes| (bytes, false)).into_iter(), std::iter::empty()).unwrap();
+        larger.add(2, STORE, 0, 1);
         assert!(!both.absorb(&larger));
     }
 }

@@ -49,6 +49,14 @@ impl Written {
         mark(bits, offset, bytes);
     }
 
+    /// Marks the `bytes` bytes at `offset` as unwritten, unless all bytes count as written.
+    pub(super) fn remove(&self, offset: u64, bytes: u64) {
+        let Some(bits) = self.bits.get() else { return };
+        for (word, mask) in words(offset, bytes) {
+            bits[word].fetch_and(!mask, Relaxed);
+        }
+    }
+
     /// Returns whether all of the `bytes` bytes at `offset` are written; they are in bounds.
     pub(crate) fn holds(&self, offset: u64, bytes: u64) -> bool {
         if self.is_all() {
@@ -99,6 +107,10 @@ mod tests {
         assert!(!written.holds(0, 1) && written.holds(0, 0));
         written.add(60, 70);
         for (offset, bytes, held) in [(60, 70, true), (59, 2, false), (129, 1, true), (129, 2, false), (64, 64, true)] {
+            assert_eq!(written.holds(offset, bytes), held, "{bytes} bytes at {offset}");
+        }
+        written.remove(61, 67);
+        for (offset, bytes, held) in [(60, 1, true), (61, 1, false), (127, 1, false), (128, 2, true)] {
             assert_eq!(written.holds(offset, bytes), held, "{bytes} bytes at {offset}");
         }
         written.add(0, 300);

@@ -192,6 +192,15 @@ impl Racecheck {
         }
     }
 
+    /// Forgets the accesses to some bytes of an allocation, and returns the work of that.
+    pub(super) fn forget(&mut self, base: u64, offset: u64, bytes: u64) -> u64 {
+        let Some(shadow) = self.global.get_mut(&base) else { return 0 };
+        let places = offset >> self.place_bits..(offset + bytes).div_ceil(1 << self.place_bits);
+        let work = (places.end - places.start) / 4;
+        places.for_each(|place| shadow.forget(place as usize));
+        work
+    }
+
     /// Checks an access to shared memory, or to an allocation of global memory. `changes`: whether
     /// a lane stores a value that is not already there.
     pub(super) fn look(

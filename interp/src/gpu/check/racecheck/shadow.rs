@@ -240,6 +240,25 @@ impl Shadow {
         rival.or(among)
     }
 
+    /// Forgets the accesses to a place.
+    pub(super) fn forget(&mut self, place: usize) {
+        if !self.writes.get(place).is_none()
+            && let Some(write) = self.writes.entry(place)
+        {
+            *write = Entry::default();
+        }
+        let crowd = self.crowds.get(place);
+        if !crowd.is_none() {
+            if let Some(list) = crowd.as_list() {
+                self.give_back(list);
+            }
+            self.keep(place, Entry::default());
+        }
+        if !self.messages.is_empty() {
+            self.messages.remove(place as u64);
+        }
+    }
+
     /// Finds the access of a crowd that the new access races with.
     fn rival(&mut self, crowd: Entry, new: Newcomer, changes: impl Fn() -> bool) -> Option<Entry> {
         match crowd.as_list() {
