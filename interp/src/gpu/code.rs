@@ -274,6 +274,28 @@ pub(crate) struct Product {
     pub(crate) result: Box<[u16]>,
 }
 
+/// A matrix of `wmma` in registers, which a load fills and a store reads.
+#[derive(Debug)]
+pub(crate) struct Fragment {
+    /// Its registers, those of each tile side by side. There may be more, which then have copies.
+    pub(crate) slots: Box<[u16]>,
+    /// For each tile, its place down and right, in tiles. A tile has 8 rows.
+    pub(crate) tiles: Box<[(u8, u8)]>,
+    /// The offset of the address in bytes.
+    pub(crate) offset: i32,
+    /// Bytes of an element.
+    pub(crate) bytes: u8,
+    /// The elements of a row of a tile that a lane has. The row has four times as many.
+    pub(crate) side_by_side: u8,
+    /// True if the elements of a row lie side by side in memory, and not those of a column.
+    pub(crate) along: bool,
+}
+
+/// The registers of a tile, of which a lane has so many elements of so many bytes.
+pub(crate) fn registers_of_tile(bytes: u8, side_by_side: u8) -> usize {
+    usize::from(bytes * side_by_side) / if bytes == 8 { 8 } else { 4 }
+}
+
 /// The type of an element of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Element {
@@ -333,6 +355,16 @@ pub(crate) enum Sum {
 }
 
 impl Sum {
+    /// The type of this name in an opcode.
+    pub(crate) fn of(name: &str) -> Self {
+        match name {
+            "f16" => Self::F16,
+            "f32" => Self::F32,
+            "f64" => Self::F64,
+            _ => Self::S32,
+        }
+    }
+
     pub(crate) fn bits(self) -> u32 {
         match self {
             Self::F16 => 16,
@@ -395,8 +427,10 @@ pub(crate) struct Code {
     pub(crate) functions: Vec<Option<Function>>,
     /// Its calls.
     pub(crate) calls: Vec<Call>,
-    /// Its products of matrices.
-    pub(crate) products: Vec<Product>,
+    /// Its products of matrices, those of each instruction.
+    pub(crate) products: Vec<Box<[Product]>>,
+    /// Its fragments of matrices that are loaded or stored.
+    pub(crate) fragments: Vec<Fragment>,
     /// The targets of its indexed branches. Several branches may share a table.
     pub(crate) tables: Vec<Vec<u32>>,
     /// Pairs of pcs, in both orders: a load of a guess, and the compare-and-swap that refuses it

@@ -710,6 +710,20 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     MmaBit      "mma.sync.aligned.{m8n8k128,m16n8k128,m16n8k256}.row.col.s32.b1.b1.s32.{xor,and}.popc" [Product] = product::multiply;
     MmaF64      "mma.sync.aligned.{m8n8k4,m16n8k4,m16n8k8,m16n8k16}.row.col{,.rn}.f64.f64.f64.f64" [Product] = product::multiply;
 
+    // Fragments have the elements of `mma`: see `lower::fragments`.
+    WmmaLoad    "wmma.load.{a,b}.sync.aligned.{row,col}.{m16n16k16,m32n8k16,m8n32k16}{where}.{f16,bf16,u8,s8}" [Fragment] = fragment::load;
+    WmmaLoadTf32 "wmma.load.{a,b}.sync.aligned.{row,col}.m16n16k8{where}.tf32" [Fragment] = fragment::load;
+    WmmaLoadSum "wmma.load.c.sync.aligned.{row,col}.{m16n16k16,m32n8k16,m8n32k16}{where}.{f16,f32,s32}" [Fragment] = fragment::load;
+    WmmaLoadSumTf32 "wmma.load.c.sync.aligned.{row,col}.m16n16k8{where}.f32" [Fragment] = fragment::load;
+    WmmaLoadF64 "wmma.load.{a,b,c}.sync.aligned.{row,col}.m8n8k4{where}.f64" [Fragment] = fragment::load;
+    WmmaStore   "wmma.store.d.sync.aligned.{row,col}.{m16n16k16,m32n8k16,m8n32k16}{where}.{f16,f32,s32}" [FragmentStore] = fragment::store;
+    WmmaStoreTf32 "wmma.store.d.sync.aligned.{row,col}.m16n16k8{where}.f32" [FragmentStore] = fragment::store;
+    WmmaStoreF64 "wmma.store.d.sync.aligned.{row,col}.m8n8k4{where}.f64" [FragmentStore] = fragment::store;
+    WmmaHalf    "wmma.mma.sync.aligned.{row,col}.{row,col}.{m16n16k16,m32n8k16,m8n32k16}.{f16.f16,f32.f32,f32.bf16.bf16.f32}" [Product] = product::multiply;
+    WmmaTf32    "wmma.mma.sync.aligned.{row,col}.{row,col}.m16n16k8.f32.tf32.tf32.f32" [Product] = product::multiply;
+    WmmaByte    "wmma.mma.sync.aligned.{row,col}.{row,col}.{m16n16k16,m32n8k16,m8n32k16}.s32.{u8.u8,s8.s8}.s32{satfinite}" [Product] = product::multiply;
+    WmmaF64     "wmma.mma.sync.aligned.{row,col}.{row,col}.m8n8k4{,.rn}.f64.f64.f64.f64" [Product] = product::multiply;
+
     /// Special registers
     // These change while a warp runs; the others are constants of the launch or block. The warp's
     // instruction count stands for cycles.
@@ -749,6 +763,10 @@ pub(crate) enum Shape {
     MatrixStore,
     /// A register of the transposed matrix, and one of the matrix.
     Transpose,
+    /// Registers of a fragment, an address, and perhaps the elements between rows or columns.
+    Fragment,
+    /// An address, registers of a fragment, and perhaps the elements between rows or columns.
+    FragmentStore,
     /// Registers of the sum, of two matrices, and of an addend.
     Product,
     /// A label.

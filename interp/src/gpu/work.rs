@@ -26,6 +26,7 @@ impl Form {
             Shape::Copy | Shape::CopyRead => 24,
             Shape::CopyWait => 4,
             Shape::Matrix | Shape::MatrixStore => 60,
+            Shape::Fragment | Shape::FragmentStore => 200,
             Shape::Transpose => 12,
             Shape::Product => 1000,
             Shape::Atomic(_) | Shape::Arrival => 75,

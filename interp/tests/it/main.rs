@@ -15,6 +15,7 @@ mod drawings;
 mod expect;
 mod faults;
 mod forms;
+mod fragments;
 mod functions;
 mod heap;
 mod limits;

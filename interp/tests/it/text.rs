@@ -140,7 +140,7 @@ fn special_registers_know_their_thread() {
 fn refusals_name_instruction_kernel_and_line() {
     let refused = |body: &str| {
         let text = format!(
-            "{PRELUDE}.global .align 4 .u32 table[2] = {{1, 2}}; .extern .global .u32 elsewhere; .func takes(.reg .u32 a) {{ ret; }} .extern .func malloc(.param .b64 size);\n.visible .entry k(.param .u32 q) {{\n.reg .b32 %r<3>; .reg .b64 %rd<3>; .reg .b128 %w; .reg .pred %p, %q;\n{body}\n}}"
+            "{PRELUDE}.global .align 4 .u32 table[2] = {{1, 2}}; .extern .global .u32 elsewhere; .func takes(.reg .u32 a) {{ ret; }} .extern .func malloc(.param .b64 size); .extern .func outside(.param .b64 size);\n.visible .entry k(.param .u32 q) {{\n.reg .b32 %r<3>; .reg .b64 %rd<3>; .reg .b128 %w; .reg .pred %p, %q;\n{body}\n}}"
         );
         let error = refusal(&text);
         assert_eq!(error.kind(), ErrorKind::UnsupportedPtx);
@@ -158,7 +158,8 @@ fn refusals_name_instruction_kernel_and_line() {
         ("add.s32 %r1, %r2;", "a different number of operands"),
         ("mov.u32 %r1, table;", "the address of table has 64 bits"),
         ("mov.u64 %rd1, elsewhere;", "\"elsewhere\" is declared `.extern`, and this module does not define it"),
-        ("call malloc, (%rd1);", "this module does not define the function \"malloc\""),
+        ("call outside, (%rd1);", "this module does not define the function \"outside\""),
+        ("call malloc, (%rd1);", "the declaration of \"malloc\" differs from the CUDA runtime's"),
         ("call takes, (1, 2);", "takes has a different number of parameters"),
         ("{ .param .b64 p; call takes, (p); }", "p has 8 bytes, but the function expects 4"),
         ("{ .param .b32 p; st.param.b64 [p], %rd1; }", "it reaches beyond the 4 bytes of p"),

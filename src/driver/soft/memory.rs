@@ -28,8 +28,8 @@ impl Soft {
         Ok(memory)
     }
 
-    /// Sets the bytes of the heap from which kernels allocate with `malloc`; work already queued runs
-    /// first.
+    /// Sets the bytes of the heap from which kernels allocate with `malloc`; work already queued
+    /// runs first.
     ///
     /// # Errors
     ///

@@ -76,8 +76,8 @@ pub(crate) fn run(
     Ok(Report { footprint, touched_sectors, touched: touched.map(Arc::new), ..report })
 }
 
-/// The memory that a cooperative launch has for its grid while it runs; its address is 0 if it has
-/// it not.
+/// The memory that a cooperative launch has for its grid while it runs. In other launches the
+/// address is 0.
 struct Workspace<'m> {
     memory: &'m Memory,
     address: u64,

@@ -119,7 +119,7 @@ pub(super) fn transpose(cx: &mut Context, warp: &mut Warp, Issue { ins, mask }: 
 }
 
 /// The words of a transposed matrix, of which each lane has two elements of a row.
-fn transposed_halves(words: &[u32; LANES]) -> [u32; LANES] {
+pub(super) fn transposed_halves(words: &[u32; LANES]) -> [u32; LANES] {
     let element = |row: usize, column: usize| words[4 * row + column / 2] >> (16 * (column % 2)) & 0xffff;
     each(|lane| {
         let (row, column) = (lane / 4, 2 * (lane % 4));

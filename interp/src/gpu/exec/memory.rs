@@ -153,7 +153,13 @@ pub(super) fn lend(addresses: &mut Addresses, mask: u32) {
 
 /// Accesses an address without a state space, which is nearly always global.
 #[inline(always)]
-fn generic<A: Action>(cx: &mut Context, warp: &mut Warp, issue: Issue, addresses: Addresses, act: A) -> Flow {
+pub(super) fn generic<A: Action>(
+    cx: &mut Context,
+    warp: &mut Warp,
+    issue: Issue,
+    addresses: Addresses,
+    act: A,
+) -> Flow {
     let lowest = addresses.iter().fold(u64::MAX, |lowest, &address| lowest.min(address));
     if space::is_beyond_windows(lowest) {
         global(cx, warp, issue, addresses, act)

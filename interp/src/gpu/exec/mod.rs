@@ -10,6 +10,7 @@ mod control;
 mod copies;
 mod dispatch;
 mod exchange;
+mod fragment;
 pub(crate) mod grid;
 mod lanes;
 mod matrix;

@@ -6,7 +6,7 @@
 
 use super::registers::Registers;
 use super::warp::Warp;
-use super::{Context, Flow, Issue, NEXT, observe};
+use super::{Context, Flow, Issue, NEXT};
 use crate::gpu::code::{Element, Product, Sum};
 use crate::gpu::semantics::native;
 use crate::gpu::semantics::tensor::{self, Part, Small};
@@ -15,26 +15,31 @@ use crate::gpu::vocabulary::{LANES, OperandType};
 /// Columns of the second matrix and of the sum.
 const COLUMNS: usize = 8;
 
-/// Executes the product that the instruction names.
+/// Executes the products that the instruction names.
 pub(super) fn multiply(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
-    observe::execution(cx, warp, issue);
     if let Some(checker) = &mut cx.checker {
         checker.aligned(cx.warp, warp.pc - 1, issue.mask, warp.expected_with(issue.mask));
     }
-    let product = &cx.code.products[issue.ins.imm as usize];
-    let rows = usize::from(product.rows);
-    let sums: Vec<[u64; COLUMNS]> = match product.a {
-        Element::F64 => doubles(product, &warp.registers),
-        Element::Bit => bits(product, &warp.registers),
-        _ if product.sum == Sum::S32 => integers(product, &warp.registers),
-        _ => floats(product, &warp.registers),
-    };
-    debug_assert_eq!(sums.len(), rows);
-    scatter(product, &mut warp.registers, &sums, issue.mask);
+    let products = &cx.code.products[issue.ins.imm as usize];
+    // A register of a result may be one of another product's matrices.
+    let sums: Vec<_> = products.iter().map(|product| product.sums(&warp.registers)).collect();
+    for (product, sums) in products.iter().zip(&sums) {
+        scatter(product, &mut warp.registers, sums, issue.mask);
+    }
     NEXT
 }
 
 impl Product {
+    /// The bits of the sum, by rows.
+    fn sums(&self, registers: &Registers) -> Vec<[u64; COLUMNS]> {
+        match self.a {
+            Element::F64 => doubles(self, registers),
+            Element::Bit => bits(self, registers),
+            _ if self.sum == Sum::S32 => integers(self, registers),
+            _ => floats(self, registers),
+        }
+    }
+
     /// The place of an element of the first matrix, by its lane, register and place in that: the
     /// row and the column. A lane's registers alternate between the two halves of 16 rows, and
     /// then go on along the row.

@@ -10,6 +10,7 @@ mod copies;
 mod desugar;
 mod expand;
 mod features;
+mod fragments;
 mod functions;
 mod guesses;
 mod names;
@@ -422,6 +423,8 @@ impl<'m, 't> Lowering<'m, 't> {
             Shape::Matrix => self.matrix(form.op, opcode, operands),
             Shape::MatrixStore => self.matrix_store(form.op, opcode, operands),
             Shape::Transpose => self.pure(form.op, opcode, Kind::B32, &[Kind::B32], operands),
+            Shape::Fragment | Shape::FragmentStore => self.fragment(form.op, opcode, operands),
+            Shape::Product if opcode.starts_with("wmma") => self.product_of_fragments(form.op, opcode, operands),
             Shape::Product => self.product(form.op, opcode, operands),
             Shape::Exit | Shape::Trap | Shape::Fence | Shape::Nothing if !operands.is_empty() => {
                 Err("it takes no operands".to_owned())
@@ -579,8 +582,8 @@ fn cleared(graph: &Graph, touched: &[Touched], filled: &HashSet<Slot>) -> Vec<Sl
 /// The effect of an instruction on memory.
 fn accesses(op: Op) -> Option<AccessKind> {
     match isa::FORMS[op as usize].shape {
-        Shape::Load | Shape::CopyRead | Shape::Matrix => Some(AccessKind::Load),
-        Shape::Store | Shape::Copy | Shape::MatrixStore => Some(AccessKind::Store),
+        Shape::Load | Shape::CopyRead | Shape::Matrix | Shape::Fragment => Some(AccessKind::Load),
+        Shape::Store | Shape::Copy | Shape::MatrixStore | Shape::FragmentStore => Some(AccessKind::Store),
         Shape::Atomic(_) | Shape::Arrival => Some(AccessKind::Atomic),
         _ => None,
     }

@@ -333,11 +333,15 @@ pub(super) fn access(opcode: &str) -> Result<Access> {
     if width * count > 16 {
         return Err("no access is wider than 16 bytes".to_owned());
     }
-    let says = |part: &str| opcode.split('.').any(|other| other == part);
-    let space = match () {
-        () if says("global") => Some(Space::Global),
-        () if says("shared") || says("shared::cta") => Some(Space::Shared),
-        () => None,
-    };
-    Ok(Access { width, count, signed: kind.starts_with('s'), sync: Sync::of(opcode), space, ..Access::default() })
+    let (sync, space) = (Sync::of(opcode), space(opcode));
+    Ok(Access { width, count, signed: kind.starts_with('s'), sync, space, ..Access::default() })
+}
+
+/// Global or shared memory, if the opcode says so.
+pub(super) fn space(opcode: &str) -> Option<Space> {
+    opcode.split('.').find_map(|part| match part {
+        "global" => Some(Space::Global),
+        "shared" | "shared::cta" => Some(Space::Shared),
+        _ => None,
+    })
 }

@@ -32,7 +32,7 @@ impl<'t> Lowering<'_, 't> {
         draft.writes.extend(&slots);
         product.result = counted(slots, sums)?;
         draft.imm = self.code.products.len() as i32;
-        self.code.products.push(product);
+        self.code.products.push([product].into());
         Ok(draft)
     }
 }
@@ -52,12 +52,7 @@ fn shape(opcode: &str) -> Option<Product> {
         depth: depth.parse().ok()?,
         a: Element::of(a)?,
         b: Element::of(b)?,
-        sum: match sum {
-            "f16" => Sum::F16,
-            "f32" => Sum::F32,
-            "f64" => Sum::F64,
-            _ => Sum::S32,
-        },
+        sum: Sum::of(sum),
         saturates: parts.contains(&"satfinite"),
         differs: parts.contains(&"xor"),
         first: Box::default(),

@@ -160,7 +160,8 @@ impl Allocation {
         Some(made)
     }
 
-    /// Takes a chunk of `bytes` unwritten bytes from the heap that it is; `None` if there is no room.
+    /// Takes a chunk of `bytes` unwritten bytes from the heap that it is; `None` if it has too
+    /// little room.
     pub(crate) fn take_chunk(&self, bytes: u64) -> Option<u64> {
         let heap = self.heap.as_ref()?;
         let at = if bytes == 0 { None } else { heap.lock().take(bytes) }?;
