@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use serde_json::Value;
 use warpstride::error::printable_line;
 use warpstride::interp::expect::Verdict;
@@ -109,9 +109,8 @@ fn rule(expectation: &str) -> String {
 
 /// Returns a document with a suite for each file, and a case for each of its expectations.
 pub(super) fn junit(files: &[PathBuf], checked: &[Checked]) -> String {
-    let mut report = Report::new("warpstride check");
-    report.add_test_suites(files.iter().zip(checked).map(|(path, checked)| suite(&terminal::path(path), checked)));
-    report.to_string().expect("text goes into a string")
+    let suites = files.iter().zip(checked).map(|(path, checked)| suite(&terminal::path(path), checked));
+    super::super::ci::junit("warpstride check", suites)
 }
 
 fn suite(path: &str, checked: &Checked) -> TestSuite {

@@ -4,7 +4,7 @@
 pub(crate) mod ncu;
 pub(crate) mod sarif;
 
-use quick_junit::{NonSuccessKind, TestCaseStatus};
+use quick_junit::{NonSuccessKind, Report, TestCaseStatus, TestSuite};
 use warpstride::error::{printable, printable_line};
 use warpstride::interp::Finding;
 
@@ -72,6 +72,16 @@ fn data(words: &str) -> String {
 /// The value of a property of an annotation.
 fn property(value: &str) -> String {
     data(value).replace(':', "%3A").replace(',', "%2C")
+}
+
+/// Returns a report in JUnit's format. It follows the schema of Jenkins, whose `testsuites` do not
+/// count what was skipped.
+pub(crate) fn junit(name: &str, suites: impl IntoIterator<Item = TestSuite>) -> String {
+    let mut report = Report::new(name);
+    report.add_test_suites(suites);
+    let count = format!(" skipped=\"{}\"", report.skipped);
+    // The first place is the one in `testsuites`, because no name has a quotation mark in it.
+    report.to_string().expect("text goes into a string").replacen(&count, "", 1)
 }
 
 /// Returns the status of a case of JUnit that fell short: a sentence, and the whole account.

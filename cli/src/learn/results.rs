@@ -4,10 +4,11 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::Result;
-use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use serde_json::{Value, json};
 use warpstride::error::counted;
 
+use super::super::ci::junit;
 use super::super::{destination, failure, message, require};
 use super::attempt::{Attempt, Source};
 use super::folder::Folder;
@@ -126,7 +127,5 @@ fn report(folder: &Folder, rows: &[Row]) -> String {
     let full = folder.full();
     let mut suite = TestSuite::new(full.file_name().unwrap_or(full.as_os_str()).to_string_lossy());
     suite.add_test_cases(rows.iter().map(Row::case));
-    let mut report = Report::new("warpstride learn");
-    report.add_test_suite(suite);
-    report.to_string().expect("text goes into a string")
+    junit("warpstride learn", [suite])
 }

@@ -1,16 +1,14 @@
 //! The report of a program in JUnit's format: a suite for each process, with a case
 //! for each kernel and one for the rest.
 
-use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use warpstride::error::{counted, printable_line};
 
-use super::super::ci::{Found, fell_short};
+use super::super::ci::{Found, fell_short, junit};
 use super::reports::{Kernel, Process};
 
 pub(super) fn document(processes: &[&Process]) -> String {
-    let mut report = Report::new("warpstride run");
-    report.add_test_suites(processes.iter().map(|process| suite(process)));
-    report.to_string().expect("text goes into a string")
+    junit("warpstride run", processes.iter().map(|process| suite(process)))
 }
 
 fn suite(process: &Process) -> TestSuite {

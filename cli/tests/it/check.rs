@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::cuda_cpp::compilers;
-use super::{Folder, Run, command, npy, npy_with_header, warpstride};
+use super::{Folder, Run, command, npy, npy_with_header, schemas, warpstride};
 
 /// Kernels that leave their arguments as they are, that store 0 to 31, that load two words apart,
 /// that race and stop, and one without an end.
@@ -329,6 +329,7 @@ fn ci_systems_get_annotations_and_a_report() {
     let failures: Vec<_> = report.descendants().filter(|node| node.has_tag_name("failure")).collect();
     assert!(failures[0].text().is_some_and(|text| text.starts_with("racecheck: ")), "{:?}", failures[0].text());
     assert_eq!(failures[1].attribute("message"), Some("load.requests == 2: found 1, wanted == 2"));
+    schemas::followed_by([folder.path("out.xml")]);
 
     let over = folder.run("check right.toml --junit right.toml");
     over.failed(&["input and output are the same file"]);
@@ -366,6 +367,7 @@ fn other_tools_get_findings_as_sarif_and_counters_as_a_table() {
         assert_eq!(rules[index]["id"], result["ruleId"]);
         assert!(result["message"]["text"].is_string() && result["partialFingerprints"].is_object(), "{result}");
     }
+    schemas::followed_by([folder.path("out.sarif")]);
     let table = fs::read_to_string(folder.path("out.csv")).expect("the table");
     let metric = "\"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum\",\"sector\",\"8\"";
     assert!(table.starts_with("\"ID\",\"Process ID\"") && table.contains(metric), "{table}");

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sha2::Digest;
 
 use super::learn::Learner;
-use super::repository;
+use super::{repository, schemas};
 use crate::lessons;
 use crate::long::{is_long, short_or_long};
 
@@ -360,7 +360,9 @@ fn all_lessons_are_checked_at_once() {
     let run = learner.run(&["learn", "check", "--all", "--junit", "results.xml"]);
     let all = lessons::names().len();
     run.ended(1, &["  5  open       views", "not begun  index"], &[&format!("0 of {all} lessons are solved in ")]);
-    let text = fs::read_to_string(learner.folder.path().join("results.xml")).expect("readable");
+    let results = learner.folder.path().join("results.xml");
+    let text = fs::read_to_string(&results).expect("readable");
+    schemas::followed_by([results]);
     let document = roxmltree::Document::parse(&text).expect("XML");
     let cases = document.descendants().filter(|node| node.has_tag_name("testcase"));
     assert_eq!(cases.clone().count(), all);

@@ -49,6 +49,7 @@ mod several_gpus;
 mod report;
 mod report_causes;
 mod report_page;
+mod schemas;
 mod streamed;
 mod transfers;
 mod transpose;

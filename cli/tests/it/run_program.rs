@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::{Folder, Run, command, warpstride};
+use super::{Folder, Run, command, schemas, warpstride};
 use crate::long::TOOLS;
 
 /// The variable that says what the program does: `good`, `race`, `oob`, `read`, `leak`, `late`,
@@ -218,6 +218,7 @@ fn a_program_without_a_fault_ends_as_it_does() {
     let case = junit.descendants().find(|node| node.has_tag_name("testcase")).expect("a case");
     assert_eq!((case.attribute("name"), case.has_children()), (Some("good"), false));
     assert_eq!(document(&folder, "out.sarif")["runs"][0]["results"], Value::Array(Vec::new()));
+    schemas::followed_by(["out.xml", "out.sarif"].map(|name| folder.path(name)));
     let metric = "\"l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum\",\"sector\",\"24\"";
     assert!(text(&folder, "out.csv").contains(metric), "{}", text(&folder, "out.csv"));
 }
@@ -246,6 +247,7 @@ fn a_race_is_a_status_and_stands_at_its_line() {
     let junit = roxmltree::Document::parse(&junit).expect("XML");
     let failure = junit.descendants().find(|node| node.has_tag_name("failure")).expect("a failure");
     assert!(failure.text().is_some_and(|text| text.starts_with("racecheck: ")), "{:?}", failure.text());
+    schemas::followed_by(["out.xml", "out.sarif"].map(|name| folder.path(name)));
 }
 
 #[test]
@@ -259,6 +261,7 @@ fn an_access_out_of_bounds_is_found_with_and_without_its_checker() {
     for log in ["out.sarif", "stopped.sarif"] {
         assert_eq!(document(&folder, log)["runs"][0]["results"][0]["ruleId"], "memcheck/oob", "{log}");
     }
+    schemas::followed_by(["out.sarif", "stopped.sarif"].map(|name| folder.path(name)));
 }
 
 #[test]
@@ -278,6 +281,7 @@ fn faults_of_the_program_itself_are_found() {
         assert_eq!((&results[0]["ruleId"], results.as_array().map(Vec::len)), (&rule.into(), Some(1)), "{fault}");
         let junit = text(&folder, "out.xml");
         assert_eq!(junit.matches("<failure").count(), 1, "{fault}: {junit}");
+        schemas::followed_by(["out.xml", "out.sarif"].map(|name| folder.path(name)));
     }
     let folder = Folder::with("empty", "");
     run(&library, &folder, "--check all", "wait").ended(0, &[], &["0 findings in 5 launches"]);
@@ -291,6 +295,7 @@ fn memory_that_is_not_freed_is_a_note() {
     run(&library, &folder, "--sarif out.sarif", "leak").ended(0, &[], &said);
     let result = &document(&folder, "out.sarif")["runs"][0]["results"][0];
     assert_eq!((&result["ruleId"], &result["level"]), (&"memcheck/leak".into(), &"note".into()));
+    schemas::followed_by([folder.path("out.sarif")]);
 }
 
 #[test]
