@@ -61,7 +61,7 @@
 //! | a module's text | 16 MiB, 1,048,576 statements | [`MAX_TEXT_BYTES`] |
 //! | nested scopes | 64 | |
 //! | a kernel with the functions that it may call | 131,072 instructions, 32,768 registers of each width | |
-//! | a kernel's parameters | 4,096 bytes | |
+//! | a kernel's parameters | 32,764 bytes | |
 //! | the steps of the search for reconvergence points | 67,108,864 | |
 //! | the survey of `ptx-forms` | 1,048,576 instructions; a function counts once for each kernel that calls it | |
 //! | a block | 1,024 threads, 48 KiB of static shared memory; with dynamic shared memory, the limit of the architecture, 48 to 227 KiB | [`Kernel::shared_limit`] |

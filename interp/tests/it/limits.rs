@@ -87,7 +87,7 @@ fn what_no_memory_holds_is_refused() {
         assert!(message.contains(said), "{body}: {message}");
     }
     let params = ".entry k(.param .b8 p[1099511627775], .param .b8 q[1099511627775]) { ret; }";
-    assert!(refusal(params).contains("more than 4096 bytes"), "{}", refusal(params));
+    assert!(refusal(params).contains("more than 32764 bytes"), "{}", refusal(params));
     let many = ".reg .b32 %r<99999999>;".to_owned() + &repeated(40_000, |i| format!("mov.u32 %r{i}, 1;"));
     assert!(refusal(&module(&many)).contains("more than 32768 registers"));
     let long = ".reg .b32 r;".to_owned() + &"mov.u32 r, 1;".repeat(140_000);

@@ -44,6 +44,8 @@ type Refusal = String;
 type Result<T, E = Refusal> = std::result::Result<T, E>;
 /// The most blocks of a cluster on any GPU.
 const MAX_CLUSTER: u64 = 16;
+/// The most bytes of a kernel's parameters, since CUDA 12.1.
+const MAX_PARAM_BYTES: usize = 32_764;
 /// A register: its file, and its number there.
 type Slot = (File, u16);
 
@@ -213,8 +215,8 @@ impl<'m, 't> Lowering<'m, 't> {
         let at_entry = |refusal| Refused::whole(entry.span, refusal);
         self.span = entry.span;
         let sized = entry.params.iter().all(|param| param.bytes.is_some());
-        if !sized || self.names.param_bytes() > 4096 {
-            return Err(at_entry("parameters of more than 4096 bytes, or of no size".to_owned()));
+        if !sized || self.names.param_bytes() > MAX_PARAM_BYTES {
+            return Err(at_entry(format!("parameters of more than {MAX_PARAM_BYTES} bytes, or of no size")));
         }
         self.cluster(&entry.bounds).map_err(at_entry)?;
         // The first constant gets the number `ALWAYS`.
