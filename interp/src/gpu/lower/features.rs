@@ -8,7 +8,7 @@ use crate::gpu::isa;
 const FEATURES: [(&str, &[&str]); 12] = [
     ("textures", &["tex", "tld4", "txq", "istypep"]),
     ("surfaces", &["suld", "sust", "sured", "suq"]),
-    ("tensor cores", &["mma", "wmma", "wgmma", "tcgen05"]),
+    ("tensor cores", &["wgmma", "tcgen05"]),
     ("bulk copies", &["cp.async.bulk", "cp.reduce.async.bulk", "tensormap", "st.bulk", "prefetch.tensormap"]),
     ("clusters of blocks", &["barrier.cluster", "mapa", "getctarank", "st.async", "red.async", "clusterlaunchcontrol"]),
     ("memory of several GPUs", &["multimem"]),

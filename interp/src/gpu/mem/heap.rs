@@ -13,7 +13,7 @@ use super::cells::Cells;
 use super::global::Memory;
 use super::nearest::Nearest;
 use super::written::Written;
-use crate::error::{Result, counted};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::gpu::invalid;
 
 /// The bytes of a heap unless a program asks for another size, as on CUDA's GPUs.
@@ -98,8 +98,13 @@ impl Chunks {
     fn take(&mut self, bytes: u64) -> Option<u64> {
         let room = bytes.checked_next_multiple_of(GRAIN)?.checked_add(GRAIN)?;
         let begin = self.take_fresh(room).or_else(|| self.take_freed(room)).or_else(|| {
-            // The memory at the end may be large enough together with a free range before it.
+            // The memory at the end may be large enough together with a free range before it. If it
+            // is not, it stays fresh.
             let (fresh, end) = (self.fresh, self.bytes);
+            let before = self.free.range(..fresh).next_back().filter(|(_, until)| **until == fresh);
+            if end - before.map_or(fresh, |(&begin, _)| begin) < room {
+                return None;
+            }
             self.fresh = end;
             self.give(fresh..end);
             self.take_freed(room)
@@ -216,9 +221,19 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if there is a heap already.
+    /// `InvalidArgument` if there is a heap already; `OutOfMemory` beyond the limit of the memory.
     pub fn set_heap_limit(&self, bytes: u64) -> Result<()> {
         let mut heap = self.heap_of_kernels();
+        if bytes > self.limit() {
+            return Err(Error::new(
+                ErrorKind::OutOfMemory,
+                format!(
+                    "a heap of {} for kernels in a memory of {}; set a smaller heap",
+                    counted(bytes, "byte"),
+                    counted(self.limit(), "byte")
+                ),
+            ));
+        }
         if heap.base.is_some() {
             return Err(invalid(format!(
                 "the heap of kernels has {} since a kernel that allocates was launched; set its size before",

@@ -4,8 +4,6 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use super::filled;
-
 /// The bytes of some memory that have been written.
 ///
 /// Accesses are relaxed: a caller that writes on one thread and reads on another orders the two
@@ -73,8 +71,10 @@ impl Written {
     }
 
     fn make(&self) -> Option<&[AtomicU64]> {
-        let bits = filled(usize::try_from(self.bytes.div_ceil(64)).ok()?, || AtomicU64::new(0))?;
-        Some(self.bits.get_or_init(|| bits.into_boxed_slice()))
+        // The host provides memory only for the parts that are marked.
+        let words = usize::try_from(self.bytes.div_ceil(64)).ok()?;
+        let bits = bytemuck::allocation::try_zeroed_slice_box(words).ok()?;
+        Some(self.bits.get_or_init(|| bits))
     }
 }
 

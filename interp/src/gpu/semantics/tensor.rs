@@ -140,6 +140,10 @@ impl Part {
 
     /// The value in units of the last kept bit below the exponent `top`, cut off.
     fn aligned(self, top: i32) -> i64 {
+        // A zero has an exponent of its own, which the greatest one may be far below.
+        if self.value == 0 {
+            return 0;
+        }
         let left = KEPT - self.fraction - (top - self.exponent);
         let magnitude = self.value.unsigned_abs();
         let shifted = if left >= 0 { magnitude << left } else { magnitude >> (-left).min(63) } as i64;
@@ -223,5 +227,19 @@ fn cut_off(value: i64, exponent: i32) -> u32 {
         128.. => sign | INFINITY,
         LEAST.. => sign | ((normal + 127) as u32) << 23 | bits & 0x7f_ffff,
         _ => sign | bits,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zero_far_above_a_small_number_leaves_it_as_it_is() {
+        let [tiny, one, zero] = [1e-30_f32, 1.0, 0.0].map(|number| Small::F32.part(number.to_bits()));
+        let Total::Finite { value, exponent } = sum(tiny, [(zero, one), (one, zero)].into_iter()) else {
+            panic!("the sum is finite")
+        };
+        assert_eq!(value as f64 * f64::from(exponent).exp2(), f64::from(1e-30_f32));
     }
 }

@@ -45,6 +45,16 @@ fn what_is_freed_is_one_range_again() {
 }
 
 #[test]
+fn memory_that_is_too_small_for_a_chunk_stays_fresh() {
+    let heap = heap(256);
+    let chunk = heap.take_chunk(16).unwrap();
+    heap.free_chunk(chunk).unwrap();
+    assert_eq!(heap.take_chunk(1 << 20), None);
+    assert_ne!(heap.take_chunk(16), Some(chunk));
+    assert_eq!(heap.free_chunk(chunk), Err(BadFree::Again));
+}
+
+#[test]
 fn the_limit_is_set_before_the_first_use() {
     let memory = Memory::new(1 << 20);
     assert!(memory.heap().is_err(), "the default heap is larger than this memory");
@@ -55,6 +65,9 @@ fn the_limit_is_set_before_the_first_use() {
     assert!(memory.free(base).is_err() && memory.read(base + 16, &mut [0]).is_err());
     memory.end_heap();
     assert_eq!(memory.used(), 0);
+    for bytes in [u64::MAX, 1 << 63, (1 << 20) + 1] {
+        assert_eq!(memory.set_heap_limit(bytes).unwrap_err().kind(), ErrorKind::OutOfMemory);
+    }
     memory.set_heap_limit(0).unwrap();
     assert!(Memory::hollow().heap().is_err());
 }
