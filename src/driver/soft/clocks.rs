@@ -130,19 +130,28 @@ impl Clocks {
         self.streams.entry(stream).or_default().clock.everything = true;
     }
 
-    /// Returns what comes before the end of all work of these streams.
-    pub(super) fn all_of(&self, is_meant: impl Fn(u64) -> bool) -> Clock {
+    /// Returns what comes before the end of all work of these streams, and marks the place: another
+    /// thread may queue work behind it before the host knows of the end.
+    pub(super) fn all_of(&mut self, is_meant: impl Fn(u64) -> bool) -> Clock {
         let mut all = Clock::default();
-        self.streams.iter().filter(|(stream, _)| is_meant(**stream)).for_each(|(_, of)| all.join(&of.clock));
+        for (_, of) in self.streams.iter_mut().filter(|(stream, _)| is_meant(**stream)) {
+            of.marks += 1;
+            all.join(&of.clock);
+        }
         all
     }
 
-    /// Notes that the host knows that something has run.
+    /// Notes that the host knows that something has run. Behind a condition that is all that has
+    /// run by now.
     pub(super) fn host_has(&mut self, clock: &Clock) {
-        for (stream, of) in &mut self.streams {
-            of.marks += u64::from(clock.pieces.get(stream) > self.host.pieces.get(stream));
-        }
         self.host.join(clock);
+        if std::mem::take(&mut self.host.everything) {
+            for (&stream, of) in &mut self.streams {
+                let own = self.host.pieces.entry(stream).or_default();
+                *own = (of.pieces - of.pending.len() as u64).max(*own);
+                of.marks += 1;
+            }
+        }
     }
 
     /// Returns whether a piece comes before all work that has not run, and all that is queued from

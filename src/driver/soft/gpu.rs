@@ -94,7 +94,7 @@ impl Gpu {
             // that no other code uses it, until this has run.
             &Action::Download { dst: HostPointer(dst), src, bytes } => unsafe { self.download(dst, src, bytes) }?,
             Action::CopyBox(HostBox(copy)) => self.copy_box(copy)?,
-            &Action::PoolFree { address } => self.memory.free(address)?,
+            &Action::PoolFree { address, .. } => self.memory.free(address)?,
             &Action::Copy { dst, src, bytes } => self.memory.copy(dst, src, bytes)?,
             &Action::Fill { dst, value, bytes } => self.memory.fill(dst, value, bytes)?,
             Action::Launch { entry, shape, params, cooperative } => {

@@ -40,7 +40,7 @@ impl State {
             );
             return Err(self.refuse(stream, what));
         }
-        if let Action::PoolFree { address } = action {
+        if let Action::PoolFree { address, .. } = action {
             let what = format!(
                 "the pool's allocation at {address:#x} cannot be freed in a capture; free it on another stream"
             );

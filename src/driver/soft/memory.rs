@@ -113,17 +113,17 @@ unsafe impl Memory for Soft {
             self.drain(&mut state)?;
             self.memory().alloc(bytes).map_err(|_| Error::from(error))
         });
-        state.pool.extend(allocated.as_ref().ok());
+        state.pool.extend(allocated.as_ref().ok().map(|&address| (address, bytes)));
         allocated
     }
 
     unsafe fn pool_free(&self, address: u64, stream: StreamHandle) -> Result<()> {
         let mut state = self.lock();
-        if !state.pool.remove(&address) {
+        let Some(bytes) = state.pool.remove(&address) else {
             return Err(no_such("allocation of the pool", address));
-        }
+        };
         drop(state);
-        let queued = self.queue(stream, 1, Action::PoolFree { address });
+        let queued = self.queue(stream, 1, Action::PoolFree { address, bytes });
         if queued.is_err() {
             // A release has released even if it fails. The error of the queue is the cause.
             let _ = self.drain(&mut self.lock());

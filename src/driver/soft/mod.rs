@@ -436,6 +436,7 @@ impl Soft {
 
     /// Runs a call of the host while the lock is free.
     fn call(&self, state: &mut Locked<'_>, call: &Queued) -> Result<()> {
+        state.begin_call(call);
         let result = state.unlocked(|| catch_unwind(AssertUnwindSafe(|| self.host.run(call))));
         state.schedule.finish(call.stream.0);
         let ended = match result {

@@ -17,6 +17,8 @@ use crate::sync::lock;
 
 /// The most pieces of work whose bytes are kept; the oldest are forgotten.
 const MOST_RECORDS: usize = 1024;
+/// The most bytes of the host that the kept ones of launches take, about.
+const MOST_HOST_BYTES: u64 = 512 << 20;
 /// The most regions of one record.
 const MOST_REGIONS: usize = 256;
 /// The most findings that are told apart; others are only counted.
@@ -63,6 +65,8 @@ pub(super) struct Bytes {
 struct Record {
     last: Piece,
     parts: Vec<Part>,
+    /// The bytes of the host that those of launches take, at most.
+    host_bytes: u64,
 }
 
 /// The bytes of work of one name.
@@ -180,11 +184,13 @@ impl Order {
 
     fn keep(&mut self, piece: &Piece, work: &str, bytes: Bytes) {
         let is_same = |record: &&mut Record| record.last.stream == piece.stream && record.last.marks == piece.marks;
+        let host_bytes = bytes.touched.as_ref().map_or(0, |touched| touched.host_bytes());
         let part = Part { work: work.to_owned(), bytes };
         if let Some(record) = self.records.iter_mut().rev().find(is_same)
             && record.parts.len() < MOST_REGIONS
         {
             record.last = piece.clone();
+            record.host_bytes += host_bytes;
             let same = record.parts.iter_mut().filter(|known| known.work == part.work);
             let is_absorbed = same.last().is_some_and(|known| known.bytes.absorb(&part.bytes));
             if !is_absorbed {
@@ -192,10 +198,12 @@ impl Order {
             }
             return;
         }
-        if self.records.len() == MOST_RECORDS {
-            self.records.pop_front();
+        let mut sum = host_bytes + self.records.iter().map(|record| record.host_bytes).sum::<u64>();
+        while self.records.len() == MOST_RECORDS || sum > MOST_HOST_BYTES {
+            let Some(oldest) = self.records.pop_front() else { break };
+            sum -= oldest.host_bytes;
         }
-        self.records.push_back(Record { last: piece.clone(), parts: vec![part] });
+        self.records.push_back(Record { last: piece.clone(), parts: vec![part], host_bytes });
     }
 
     /// Forgets the bytes of memory that is freed: other memory may come to the same place.

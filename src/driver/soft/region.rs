@@ -77,8 +77,12 @@ impl Region {
 
     /// Returns the first byte of the region in a range.
     fn first_in(&self, from: u64, to: u64) -> Option<u64> {
-        (0..self.slice_count.min(MOST_ROWS)).find_map(|slice| {
-            let start = self.address.saturating_add(slice.saturating_mul(self.slice_pitch));
+        let extent = self.row_count.saturating_sub(1).saturating_mul(self.row_pitch).saturating_add(self.row_bytes);
+        let start = |slice: u64| self.address.saturating_add(slice.saturating_mul(self.slice_pitch));
+        // The first slice that ends beyond the beginning of the range.
+        let skipped = from.saturating_sub(self.address.saturating_add(extent.saturating_sub(1)));
+        let slices = if self.slice_pitch == 0 { 0..1 } else { skipped.div_ceil(self.slice_pitch)..self.slice_count };
+        slices.take(MOST_ROWS as usize).map(start).take_while(|&start| start < to).find_map(|start| {
             // The first row that ends beyond the beginning of the range.
             let skipped = from.saturating_sub(start.saturating_add(self.row_bytes.saturating_sub(1)));
             let number = if self.row_count == 1 { 0 } else { skipped.div_ceil(self.row_pitch.max(1)) };

@@ -208,8 +208,8 @@ impl<W: Clone> Schedule<W> {
     }
 
     /// Returns all work that is queued on `stream` now, with what it waits for.
-    pub(super) fn everything_on(&self, stream: u64) -> Goal {
-        let known = self.order.as_ref().map(|order| order.clocks.all_of(|of| of == stream));
+    pub(super) fn everything_on(&mut self, stream: u64) -> Goal {
+        let known = self.clocks().map(|clocks| clocks.all_of(|of| of == stream));
         self.goal(self.streams.get(&stream).map(|queue| (stream, queue.end())).into_iter().collect(), known)
     }
 
@@ -220,15 +220,15 @@ impl<W: Clone> Schedule<W> {
     }
 
     /// Returns all work that is queued on these streams now, with what it waits for.
-    pub(super) fn everything_where(&self, is_meant: impl Fn(u64) -> bool) -> Goal {
-        let known = self.order.as_ref().map(|order| order.clocks.all_of(&is_meant));
+    pub(super) fn everything_where(&mut self, is_meant: impl Fn(u64) -> bool) -> Goal {
+        let known = self.clocks().map(|clocks| clocks.all_of(&is_meant));
         let meant = self.streams.iter().filter(|(stream, _)| is_meant(**stream));
         self.goal(meant.map(|(&stream, queue)| (stream, queue.end())).collect(), known)
     }
 
     /// Returns all queued work.
     #[cfg(test)]
-    pub(super) fn everything(&self) -> Goal {
+    pub(super) fn everything(&mut self) -> Goal {
         self.everything_where(|_| true)
     }
 

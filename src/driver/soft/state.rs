@@ -1,7 +1,7 @@
 //! The state of the software GPUs of a host: their queued work, their handles, and whether they
 //! have failed.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
@@ -29,8 +29,8 @@ pub(super) struct State {
     pub(super) execs: HashMap<u64, Exec>,
     /// Registered host memory: first address and bytes.
     pub(super) registered: BTreeMap<usize, usize>,
-    /// Allocations from the pool whose free is not queued yet.
-    pub(super) pool: HashSet<u64>,
+    /// The bytes of allocations from the pool whose free is not queued yet.
+    pub(super) pool: HashMap<u64, u64>,
     /// Why the device has failed, once it has.
     pub(super) failed: Option<Error>,
 }
@@ -104,7 +104,7 @@ pub(super) enum Action {
     Copy { dst: u64, src: u64, bytes: u64 },
     CopyBox(HostBox),
     Fill { dst: u64, value: u8, bytes: u64 },
-    PoolFree { address: u64 },
+    PoolFree { address: u64, bytes: u64 },
     Launch { entry: Entry, shape: LaunchShape, params: Box<[u8]>, cooperative: bool },
     Call { what: &'static str, uses: Option<Box<[Region]>>, call: HostCall },
     Until(Condition),
@@ -144,7 +144,9 @@ impl Action {
             Self::Copy { dst, src, bytes } => pair(*dst, *src, *bytes),
             Self::CopyBox(HostBox(copy)) => copy_regions(copy).into(),
             Self::Fill { dst, bytes, .. } => vec![Region::row(*dst, *bytes, true)],
-            Self::PoolFree { .. } | Self::Launch { .. } | Self::Until(_) => Vec::new(),
+            // Work without an order with it may come too late.
+            Self::PoolFree { address, bytes } => vec![Region::row(*address, *bytes, true)],
+            Self::Launch { .. } | Self::Until(_) => Vec::new(),
             Self::Call { uses, .. } => uses.as_ref()?.to_vec(),
         })
     }
@@ -191,7 +193,7 @@ impl State {
             graphs: HashMap::new(),
             execs: HashMap::new(),
             registered: BTreeMap::new(),
-            pool: HashSet::new(),
+            pool: HashMap::new(),
             failed: None,
         }
     }
@@ -267,18 +269,25 @@ impl State {
         ended
     }
 
+    /// Notes that a call of the host begins. The program's own function may tell the host that all
+    /// before it has run, as soon as it runs.
+    pub(super) fn begin_call(&mut self, call: &Queued) {
+        if let (Some(order), Some(piece), None) = (self.schedule.order(), &call.piece, call.action.uses()) {
+            order.clocks.host_has(piece.clock());
+        }
+    }
+
     /// Notes how work ended.
     pub(super) fn end(&mut self, work: &Queued, result: Result<Ran>) -> Result<()> {
         let touched = result.map_err(|error| error.while_doing(work)).inspect_err(|error| self.fail(error.clone()))?;
         if let (Some(order), Some(piece)) = (self.schedule.order(), &work.piece) {
             match work.action.uses() {
-                // A function of the program may tell the host that all before it has run.
-                None => order.clocks.host_has(piece.clock()),
+                None => {}
                 Some(regions) => order.ran(piece, &work.action.name(), Bytes { touched, regions }),
             }
             order.clocks.ran(piece.stream);
-            if let Action::PoolFree { address } = *work.action {
-                order.forget(address, MOST_BYTES);
+            if let Action::PoolFree { address, bytes } = *work.action {
+                order.forget(address, bytes);
             }
         }
         Ok(())
@@ -335,7 +344,7 @@ impl fmt::Display for Action {
                 let width = counted(width, "byte");
                 write!(f, "copying a box of {width} x {height} x {depth}")
             }
-            Action::PoolFree { address } => write!(f, "freeing {address:#x} into the pool"),
+            Action::PoolFree { address, .. } => write!(f, "freeing {address:#x} into the pool"),
             Action::Fill { dst, value, bytes } => {
                 write!(f, "filling {bytes} at {dst:#x} with {value}", bytes = counted(bytes, "byte"))
             }

@@ -231,6 +231,106 @@ fn work_without_an_order_is_found_and_no_other() {
     assert!(pairs > 2000, "{pairs}");
 }
 
+/// A driver that follows the order of streams, and two streams.
+fn ordered() -> (Soft, [StreamHandle; 2]) {
+    let soft = Soft::with_config(Config { follows_order: true, ..Config::default() });
+    let streams = [0, 1].map(|_| soft.stream_create().unwrap());
+    (soft, streams)
+}
+
+/// Queues a call of the host that writes the byte at an address.
+fn write_byte(soft: &Soft, stream: StreamHandle, address: u64, call: impl Fn() -> Result<()> + Send + Sync + 'static) {
+    soft.call_host(stream, "writing", Some([Region::row(address, 1, true)].into()), Box::new(call)).unwrap();
+}
+
+#[test]
+fn a_function_of_the_host_tells_other_threads_before_it_returns() {
+    let (soft, [first, second]) = ordered();
+    let ((begin, begun), (go_on, told)) = (mpsc::channel(), mpsc::channel());
+    let told = Mutex::new(told);
+    let tell = move || {
+        begin.send(()).unwrap();
+        lock(&told).recv().unwrap();
+        Ok(())
+    };
+    write_byte(&soft, first, 1, || Ok(()));
+    soft.call_host(first, "telling", None, Box::new(tell)).unwrap();
+    thread::scope(|scope| {
+        let waited = scope.spawn(|| wait(&soft, first));
+        begun.recv().unwrap();
+        write_byte(&soft, second, 1, || Ok(()));
+        go_on.send(()).unwrap();
+        waited.join().unwrap().unwrap();
+    });
+    wait(&soft, second).unwrap();
+    assert_eq!(soft.unordered().0, []);
+}
+
+#[test]
+fn work_that_comes_while_the_host_waits_is_apart_from_what_it_waits_for() {
+    let (soft, [first, second]) = ordered();
+    let ((begin, begun), (go_on, told)) = (mpsc::channel(), mpsc::channel());
+    let told = Mutex::new(told);
+    write_byte(&soft, first, 1, move || {
+        begin.send(()).unwrap();
+        lock(&told).recv().unwrap();
+        Ok(())
+    });
+    thread::scope(|scope| {
+        let waited = scope.spawn(|| wait(&soft, first));
+        begun.recv().unwrap();
+        write_byte(&soft, first, 2, || Ok(()));
+        go_on.send(()).unwrap();
+        waited.join().unwrap().unwrap();
+    });
+    write_byte(&soft, second, 1, || Ok(()));
+    for stream in [first, second] {
+        wait(&soft, stream).unwrap();
+    }
+    assert_eq!(soft.unordered().0, []);
+}
+
+#[test]
+fn memory_goes_back_to_the_pool_behind_its_last_use() {
+    for is_ordered in [false, true] {
+        let (soft, [first, second]) = ordered();
+        let event = soft.event_create().unwrap();
+        // SAFETY: the stream is live.
+        let memory = unsafe { soft.pool_alloc(16, first) }.unwrap();
+        write_byte(&soft, second, memory, || Ok(()));
+        if is_ordered {
+            // SAFETY: the event and the streams are live.
+            unsafe { soft.event_record(event, second).and_then(|()| soft.event_wait(event, first)) }.unwrap();
+        } else {
+            assert_eq!(soft.poll_stream(second), Ok(false));
+        }
+        // SAFETY: no work uses the memory later, unless the test is about that.
+        unsafe { soft.pool_free(memory, first) }.unwrap();
+        wait(&soft, first).unwrap();
+        let found = soft.unordered().0;
+        assert_eq!(found.len(), usize::from(!is_ordered), "{found:?}");
+    }
+}
+
+#[test]
+fn a_condition_hides_only_what_came_before_it() {
+    let (soft, [first, second]) = ordered();
+    let third = soft.stream_create().unwrap();
+    write_byte(&soft, first, 1, || Ok(()));
+    wait(&soft, first).unwrap();
+    soft.wait_until(third, || true).unwrap();
+    wait(&soft, third).unwrap();
+    write_byte(&soft, second, 1, || Ok(()));
+    assert_eq!((wait(&soft, second), soft.unordered().0.len()), (Ok(()), 0));
+    for stream in [first, second] {
+        write_byte(&soft, stream, 1, || Ok(()));
+    }
+    for stream in [first, second] {
+        wait(&soft, stream).unwrap();
+    }
+    assert_eq!(soft.unordered().0.len(), 1);
+}
+
 #[test]
 fn regions_meet_where_they_share_a_byte() {
     let mut random = SplitMix64(1);

@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use super::global::ADDRESS_BITS;
 use super::written::{mark, words};
 
+/// The words of bits that a bit of [`Part::pages`] stands for: 4 KiB of an allocation.
+const PAGE: usize = 64;
+
 /// A bit for each byte of an allocation. The host provides memory only for the parts that are
 /// accessed.
 type Bits = Box<[AtomicU64]>;
@@ -27,6 +30,8 @@ struct Part {
     /// True if it is the heap of kernels, whose bytes pass from chunk to chunk. That another launch
     /// had the same bytes then says nothing.
     is_heap: bool,
+    /// A bit for each [`PAGE`] of words in which a byte is touched, so that the others cost nothing.
+    pages: Bits,
     loads: Bits,
     stores: Bits,
     /// Those that strong accesses touched, which may meet other strong ones.
@@ -44,8 +49,11 @@ pub(crate) struct Ways {
 impl Part {
     /// Makes the record for so many bytes; `None` if the host has too little memory.
     fn none(bytes: u64, is_heap: bool) -> Option<Self> {
-        let zeroed = || bytemuck::allocation::try_zeroed_slice_box(usize::try_from(bytes.div_ceil(64)).ok()?).ok();
-        Some(Self { any: AtomicBool::new(false), is_heap, loads: zeroed()?, stores: zeroed()?, strong: zeroed()? })
+        let words = usize::try_from(bytes.div_ceil(64)).ok()?;
+        let zeroed = |count: usize| bytemuck::allocation::try_zeroed_slice_box(count).ok();
+        let [loads, stores, strong] = [zeroed(words)?, zeroed(words)?, zeroed(words)?];
+        let pages = zeroed(words.div_ceil(PAGE).div_ceil(64))?;
+        Some(Self { any: AtomicBool::new(false), is_heap, pages, loads, stores, strong })
     }
 
     #[inline]
@@ -58,6 +66,19 @@ impl Part {
                 mark(bits, offset, bytes);
             }
         }
+        let [first, last] = [offset, offset + bytes.max(1) - 1].map(|at| at / (64 * PAGE as u64));
+        mark(&self.pages, first, last - first + 1);
+    }
+
+    /// The words in which bytes may be touched, here and in another record of the same bytes.
+    fn touched_words<'p>(&'p self, other: &'p Self) -> impl Iterator<Item = usize> + 'p {
+        let words = self.loads.len().min(other.loads.len());
+        let pages = self.pages.iter().zip(&other.pages).map(|(own, its)| own.load(Relaxed) & its.load(Relaxed));
+        let set = pages
+            .enumerate()
+            .filter(|(_, bits)| *bits != 0)
+            .flat_map(|(at, bits)| (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| 64 * at + bit));
+        set.flat_map(move |page| PAGE * page..(PAGE * (page + 1)).min(words))
     }
 
     fn is_touched(&self) -> bool {
@@ -70,13 +91,12 @@ impl Part {
         if self.is_heap || !self.is_touched() || !other.is_touched() {
             return None;
         }
-        let words = self.loads.len().min(other.loads.len());
-        let clash = (0..words).map(|at| {
+        let mut clash = self.touched_words(other).map(|at| {
             let [own, its] =
                 [self, other].map(|part| [&part.loads, &part.stores, &part.strong].map(|bits| bits[at].load(Relaxed)));
-            (own[1] & (its[0] | its[1]) | own[0] & its[1]) & !(own[2] & its[2])
+            (at, (own[1] & (its[0] | its[1]) | own[0] & its[1]) & !(own[2] & its[2]))
         });
-        let (at, bits) = clash.enumerate().find(|(_, bits)| *bits != 0)?;
+        let (at, bits) = clash.find(|(_, bits)| *bits != 0)?;
         Some(64 * at as u64 + u64::from(bits.trailing_zeros()))
     }
 
@@ -95,17 +115,23 @@ impl Part {
 
     fn clear(&self) {
         self.any.store(false, Relaxed);
-        [&self.loads, &self.stores, &self.strong].into_iter().flatten().for_each(|word| word.store(0, Relaxed));
+        for at in self.touched_words(self) {
+            [&self.loads, &self.stores, &self.strong].into_iter().for_each(|bits| bits[at].store(0, Relaxed));
+        }
+        self.pages.iter().for_each(|word| word.store(0, Relaxed));
     }
 
     fn absorb(&self, other: &Self) {
         self.any.store(true, Relaxed);
         // A byte is strong if one of its accesses is. Better to miss a clash than to invent one.
         let sides = [(&self.loads, &other.loads), (&self.stores, &other.stores), (&self.strong, &other.strong)];
-        for (own, its) in sides {
-            own.iter().zip(its.iter()).filter(|(_, its)| its.load(Relaxed) != 0).for_each(|(own, its)| {
-                own.fetch_or(its.load(Relaxed), Relaxed);
-            });
+        for at in other.touched_words(other) {
+            for (own, its) in sides {
+                own[at].fetch_or(its[at].load(Relaxed), Relaxed);
+            }
+        }
+        for (own, its) in self.pages.iter().zip(&other.pages) {
+            own.fetch_or(its.load(Relaxed), Relaxed);
         }
     }
 }
@@ -147,9 +173,13 @@ impl Touched {
     }
 
     fn sums(&self, of_word: impl Fn(u64) -> u32) -> [u64; 2] {
-        let sum = |bits: &Bits| bits.iter().map(|word| u64::from(of_word(word.load(Relaxed)))).sum::<u64>();
         let touched = self.parts().filter(|(_, part)| part.is_touched());
-        touched.fold([0, 0], |[loads, stores], (_, part)| [loads + sum(&part.loads), stores + sum(&part.stores)])
+        touched.fold([0, 0], |sums, (_, part)| {
+            part.touched_words(part).fold(sums, |[loads, stores], at| {
+                let count = |bits: &Bits| u64::from(of_word(bits[at].load(Relaxed)));
+                [loads + count(&part.loads), stores + count(&part.stores)]
+            })
+        })
     }
 
     /// The parts with their first addresses.
@@ -197,6 +227,12 @@ impl Touched {
             touched().filter_map(|(base, part)| Some((self.at(base)?, part))).for_each(|(own, part)| own.absorb(part));
         }
         fit
+    }
+
+    /// The bytes of the host that the record takes, about.
+    pub fn host_bytes(&self) -> u64 {
+        let pages = self.parts().flat_map(|(_, part)| &part.pages);
+        pages.map(|word| u64::from(word.load(Relaxed).count_ones())).sum::<u64>() * 3 * 8 * PAGE as u64
     }
 
     /// Forgets the bytes of the allocation that an address lies in.

@@ -5,7 +5,10 @@ use super::*;
 use crate::error::ErrorKind;
 
 /// Runs all work towards a goal, and returns it in its order.
-fn run(schedule: &mut Schedule<&'static str>, goal: impl FnOnce(&Schedule<&'static str>) -> Goal) -> Vec<&'static str> {
+fn run(
+    schedule: &mut Schedule<&'static str>,
+    goal: impl FnOnce(&mut Schedule<&'static str>) -> Goal,
+) -> Vec<&'static str> {
     let goal = goal(schedule);
     let next = || match schedule.next(&goal).unwrap() {
         Next::Work(work) => Some(work),
