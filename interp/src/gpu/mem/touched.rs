@@ -30,7 +30,7 @@ struct Part {
     /// True if it is the heap of kernels, whose bytes pass from chunk to chunk. That another launch
     /// had the same bytes then says nothing.
     is_heap: bool,
-    /// A bit for each [`PAGE`] of words in which a byte is touched, so that the others cost nothing.
+    /// A bit for each [`PAGE`] of words in which a byte is touched. The others cost nothing.
     pages: Bits,
     loads: Bits,
     stores: Bits,
