@@ -38,6 +38,8 @@ mod permute;
 mod permute_lists;
 mod pipeline;
 mod ptx_forms;
+#[cfg(target_os = "linux")]
+mod pytest;
 mod readme;
 mod run_cu;
 #[cfg(target_os = "linux")]

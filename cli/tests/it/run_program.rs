@@ -166,7 +166,7 @@ fn plant(fault: &str, driver: &Driver, buffer: u64, mut launch: impl FnMut(*mut 
 }
 
 /// The library that cargo has built last: beside the tests, or beside the command.
-fn library() -> Option<PathBuf> {
+pub(crate) fn library() -> Option<PathBuf> {
     let tests = std::env::current_exe().expect("the test's own path");
     let folders = [tests.parent(), Path::new(env!("CARGO_BIN_EXE_warpstride")).parent()];
     let paths = folders.into_iter().flatten().map(|folder| folder.join("libwarpstride_cuda.so"));

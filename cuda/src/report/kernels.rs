@@ -1,10 +1,10 @@
 //! The launches of the process by kernel.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 use warpstride::counters::Counters;
-use warpstride::interp::counters::InstructionCounters;
 use warpstride::interp::launch_shape::LaunchShape;
 use warpstride::interp::{self, Finding, InstructionReport, Kernel, Stop};
 use warpstride::roofline::model::{DeviceModel, Work};
@@ -36,12 +36,15 @@ struct Ran {
     counters: Counters,
     warp_instructions: u64,
     thread_instructions: u64,
+    /// The most shared memory of a block.
+    shared_bytes: u64,
     findings: Vec<(Key, Finding)>,
     more_findings: u64,
     stops: Vec<(Stop, u64)>,
     more_stops: u64,
     predicted: Predicted,
-    instructions: BTreeMap<(u32, String), Row>,
+    /// The instructions that access memory, with the sums of all launches.
+    instructions: BTreeMap<(u32, String), InstructionReport>,
 }
 
 /// The model's time of launches.
@@ -53,14 +56,6 @@ struct Predicted {
     longest: Option<(&'static str, f64)>,
     /// Why the model predicts no time of another launch.
     why_not: Option<String>,
-}
-
-/// An instruction that accesses memory.
-struct Row {
-    source: Option<String>,
-    executions: u64,
-    thread_executions: u64,
-    counted: InstructionCounters,
 }
 
 /// The members of a finding that do not differ from one launch to the next: the rule, the
@@ -89,6 +84,7 @@ impl Kernels {
                 ran.counters += report.counters;
                 ran.warp_instructions = ran.warp_instructions.saturating_add(report.warp_instructions);
                 ran.thread_instructions = ran.thread_instructions.saturating_add(report.thread_instructions);
+                ran.shared_bytes = ran.shared_bytes.max(report.shared_bytes);
                 if let Some(model) = model {
                     ran.predicted.add(model, shape, report);
                 }
@@ -125,6 +121,21 @@ impl Kernels {
     pub(super) fn json(&self) -> Value {
         self.rows.iter().map(Ran::json).collect()
     }
+
+    /// Returns the sum of the launches of the kernels that are meant; `None` if there are none.
+    pub(super) fn sum(&self, is_meant: impl Fn(&str) -> bool) -> Option<interp::Report> {
+        let mut meant = self.rows.iter().filter(|ran| is_meant(&ran.kernel)).peekable();
+        meant.peek()?;
+        let mut sum = interp::Report::default();
+        for ran in meant {
+            sum.counters += ran.counters;
+            sum.warp_instructions = sum.warp_instructions.saturating_add(ran.warp_instructions);
+            sum.thread_instructions = sum.thread_instructions.saturating_add(ran.thread_instructions);
+            sum.shared_bytes = sum.shared_bytes.max(ran.shared_bytes);
+            sum.instructions.extend(ran.instructions.values().cloned());
+        }
+        Some(sum)
+    }
 }
 
 impl Ran {
@@ -138,6 +149,7 @@ impl Ran {
             counters: Counters::default(),
             warp_instructions: 0,
             thread_instructions: 0,
+            shared_bytes: 0,
             findings: Vec::new(),
             more_findings: 0,
             stops: Vec::new(),
@@ -183,13 +195,13 @@ impl Ran {
             if self.instructions.len() >= MOST_ROWS && !self.instructions.contains_key(&key) {
                 continue;
             }
-            let source = row.source.clone();
-            let sum = self.instructions.entry(key).or_insert_with(|| Row {
-                source,
-                executions: 0,
-                thread_executions: 0,
-                counted: InstructionCounters::default(),
-            });
+            let sum = match self.instructions.entry(key) {
+                Entry::Vacant(place) => {
+                    place.insert(row.clone());
+                    continue;
+                }
+                Entry::Occupied(place) => place.into_mut(),
+            };
             sum.executions += row.executions;
             sum.thread_executions += row.thread_executions;
             sum.counted += row.counted;
@@ -202,10 +214,10 @@ impl Ran {
             entry["rule"] = finding.rule().into();
             entry
         });
-        let instructions = self.instructions.iter().map(|((line, instruction), row)| {
+        let instructions = self.instructions.values().map(|row| {
             json!({
-                "line": line,
-                "instruction": instruction,
+                "line": row.line,
+                "instruction": row.instruction,
                 "source": row.source,
                 "executions": row.executions,
                 "thread_executions": row.thread_executions,

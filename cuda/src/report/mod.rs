@@ -5,6 +5,7 @@
 //!  launches (watched by the driver) --> kernels --+
 //!  calls, and those that failed ------> calls ----+--> document --> FOLDER/PID-TIME.json
 //!  allocations, transfers ------------> memory ---+
+//!  launches since a test began -------> section --> the program, where it asks for them
 //! ```
 //!
 //! The process writes the document when it ends. It also writes it after a launch that stopped or
@@ -16,6 +17,7 @@ mod calls;
 mod kernels;
 mod memory;
 mod order;
+mod section;
 
 use std::fs;
 use std::path::PathBuf;
@@ -96,7 +98,9 @@ pub(crate) fn configure(config: &mut Config, predicted: Option<DeviceModel>) -> 
     let report = REPORT.get_or_init(|| Report::new(folder.into(), checks, predicted));
     config.watch = Some(Watch(Arc::new(move |kernel, shape, result| {
         let mut state = report.lock();
-        let is_urgent = state.kernels.add(kernel, shape, result, report.predicted.as_ref(), with_instructions);
+        let model = report.predicted.as_ref();
+        let is_urgent = state.kernels.add(kernel, shape, result, model, with_instructions);
+        section::add(|kernels| _ = kernels.add(kernel, shape, result, model, true));
         let is_due = state.spent < FREE + report.begin.elapsed() / PART;
         if is_urgent || is_due {
             report.write(&mut state, false);

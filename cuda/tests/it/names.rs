@@ -79,7 +79,9 @@ fn the_library_exports_the_names_of_nvidias_and_no_others() {
     let file = std::fs::read(library_path()).expect("the library");
     let file = object::File::parse(&*file).expect("a shared library");
     let defined = file.dynamic_symbols().filter(|symbol| symbol.is_definition());
-    let exported: BTreeSet<_> = defined.filter_map(|symbol| symbol.name().ok()).collect();
+    // Its own functions have its own name.
+    let exported: BTreeSet<_> =
+        defined.filter_map(|symbol| symbol.name().ok()).filter(|name| !name.starts_with("warpstride")).collect();
     let wanted: BTreeSet<_> = names().map(|(name, _)| name).collect();
     assert_eq!(wanted.len(), 707);
     let missing: Vec<_> = wanted.difference(&exported).copied().collect();
