@@ -142,6 +142,44 @@ fn parameters_come_as_a_list_or_as_a_buffer() {
 }
 
 #[test]
+fn a_program_may_prepare_a_launch_before_it() {
+    let _context = Context::new();
+    let (number, out, stream) = (kernel(KERNELS, "number\0"), upload(&[0; 4]), 0_u64);
+    assert_eq!(call!(cuLaunch(number)), INVALID_VALUE, "no block, no parameters");
+    ok!(cuFuncSetBlockShape(number, 2, 1, 1));
+    assert_eq!(call!(cuLaunch(number)), INVALID_VALUE, "no parameters");
+    let place = &raw const out;
+    ok!(cuParamSetv(number, 0, place, 8_u32));
+    ok!(cuParamSeti(number, 8, 40_u32));
+    ok!(cuFuncSetSharedSize(number, 16_u32));
+    for (bytes, expected) in [(11_u32, INVALID_VALUE), (17, INVALID_VALUE), (12, 0), (16, 0)] {
+        assert_eq!(call!(cuParamSetSize(number, bytes)), expected);
+    }
+    ok!(cuLaunch(number));
+    assert_eq!(download(out, 4), [40, 41, 0, 0]);
+    ok!(cuFuncSetBlockShape(number, 3, 1, 1));
+    ok!(cuParamSetf(number, 8, 1.0_f32));
+    ok!(cuLaunchGridAsync(number, 2, 2, stream));
+    ok!(cuLaunchGrid(number, 1, 1));
+    let one = 1.0_f32.to_bits() as i32;
+    assert_eq!(download(out, 4), [one, one + 1, one + 2, 0]);
+
+    let refused = [
+        call!(cuFuncSetBlockShape(number, 0, 1, 1)),
+        call!(cuFuncSetBlockShape(number, 1, 1, -1)),
+        call!(cuLaunchGrid(number, 0, 1)),
+        call!(cuParamSeti(number, -1, 0_u32)),
+        call!(cuParamSeti(number, 13, 0_u32)),
+        call!(cuParamSetv(number, 0, place, u32::MAX)),
+        call!(cuParamSetv(number, 0, null::<u64>(), 8_u32)),
+    ];
+    assert_eq!(refused, [INVALID_VALUE; 7]);
+    assert_eq!(call!(cuLaunch(0_u64)), INVALID_HANDLE);
+    ok!(cuFuncSetSharedSize(number, u32::MAX));
+    assert_eq!(call!(cuLaunch(number)), INVALID_VALUE);
+}
+
+#[test]
 fn attributes_of_launches_hold_or_are_refused() {
     let _context = Context::new();
     let number = kernel(KERNELS, "number\0");
