@@ -146,6 +146,9 @@ step-libcuda() {
   scripts/libcuda-tests
 }
 
+# Runs the tests of other programs that call CUDA's driver, over that libcuda.so.1.
+step-clients() { scripts/cuda-clients; }
+
 # Runs the models of what threads share in every order.
 step-loom() { scripts/sanitize-host loom; }
 

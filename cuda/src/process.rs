@@ -31,6 +31,8 @@ const MOST_GPUS: usize = 64;
 /// The state of the process.
 pub(crate) struct Process {
     pub(crate) gpus: Vec<Gpu>,
+    /// True if a checker looks at what kernels do.
+    pub(crate) is_checked: bool,
     pub(crate) contexts: Handles<Context>,
     pub(crate) streams: Handles<Stream>,
     pub(crate) events: Handles<Event>,
@@ -145,6 +147,7 @@ impl Process {
             .collect();
         Ok(Self {
             gpus,
+            is_checked: !config.interp.checks.is_empty(),
             contexts: Handles::new("context"),
             streams: Handles::new("stream"),
             events: Handles::new("event"),

@@ -16,6 +16,7 @@ use crate::stream::{Event, Stream, stream};
 /// The flags of an executable graph: memory is freed at a launch, it is uploaded, the device
 /// launches it, priorities of nodes.
 const KNOWN_FLAGS: u64 = 0xf;
+const FREE_ON_LAUNCH: u64 = 1;
 const DEVICE_LAUNCH: u64 = 4;
 
 /// `CUDA_GRAPH_INSTANTIATE_PARAMS`.
@@ -41,6 +42,11 @@ fn instantiate(made: Out<Handle<Exec>>, of: Handle<Graph>, flags: u64) -> Outcom
     made.check()?;
     if flags & !KNOWN_FLAGS != 0 {
         return Err(Failure::value(format!("{flags:#x} are not flags of an executable graph")));
+    }
+    if flags & (FREE_ON_LAUNCH | DEVICE_LAUNCH) == FREE_ON_LAUNCH | DEVICE_LAUNCH {
+        return Err(Failure::value(
+            "a graph that the device launches cannot free memory at a launch; leave one of the two flags out",
+        ));
     }
     if flags & DEVICE_LAUNCH != 0 {
         return Err(Failure::unsupported(

@@ -9,7 +9,7 @@ use super::{Graph, graphs};
 use crate::arguments::{Handle, Opaque};
 use crate::code::{Failure, Outcome};
 use crate::launch::Launch;
-use crate::memory::{Copy3d, PlannedCopy, PlannedFill};
+use crate::memory::{Copy3d, PlannedCopy, PlannedFill, room};
 use crate::process::{Gpu, process};
 use crate::stream::{Event, Operation, host_call};
 
@@ -99,7 +99,7 @@ impl Allocated {
         if bytes == 0 {
             return Err(Failure::value("a graph allocates at least 1 byte"));
         }
-        let address = process()?.gpu(device)?.soft.alloc(bytes as u64)?;
+        let address = process()?.gpu(device)?.soft.alloc(room(bytes)? as u64)?;
         Ok(Self { address, bytes, device })
     }
 

@@ -3,6 +3,7 @@
 mod config;
 mod fault;
 mod occupancy;
+mod prepared;
 
 use std::ffi::c_uint;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use warpstride::interp::MAX_BEGUN;
 use warpstride::interp::launch_shape::LaunchShape;
 
 pub(crate) use fault::fault;
+pub(crate) use prepared::Prepared;
 
 use crate::arguments::{Handle, In, Opaque};
 use crate::code::{Failure, Outcome, code};
@@ -169,8 +171,7 @@ fn launch(
     of: Handle<Function>,
     shape: LaunchShape,
     on: Handle<Stream>,
-    each: In<Opaque>,
-    extra: In<Opaque>,
+    params: impl FnOnce(&Function) -> Outcome<Vec<u8>>,
     extras: &Extras,
 ) -> Outcome {
     let stream = stream(on)?;
@@ -184,7 +185,7 @@ fn launch(
     if extras.is_cooperative {
         check_cooperative(&function, &shape)?;
     }
-    let params = parameters(&function, each, extra)?;
+    let params = params(&function)?;
     let events = extras.events.iter().map(|&event| process()?.events.get(event)).collect::<Outcome<Vec<_>>>()?;
     stream.queue_work(Launch::work(of, function, shape, params, extras.is_cooperative))?;
     for event in events {
@@ -203,7 +204,7 @@ export! {
         dynamic_shared: c_uint, on: Handle<Stream>, each: In<Opaque>, extra: In<Opaque>,
     ) {
         let shape = LaunchShape { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared };
-        launch(function, shape, on, each, extra, &Extras::default())
+        launch(function, shape, on, |function| parameters(function, each, extra), &Extras::default())
     }
 
     /// Queues a launch with attributes.
@@ -212,7 +213,8 @@ export! {
     ) {
         let config = config.get()?;
         let shape = LaunchShape { grid: config.grid, block: config.block, dynamic_shared: config.dynamic_shared };
-        launch(function, shape, config.stream, each, extra, &Extras::read(&config)?)
+        let params = |function: &Function| parameters(function, each, extra);
+        launch(function, shape, config.stream, params, &Extras::read(&config)?)
     }
 
     /// Queues a launch whose blocks all run at the same time.
@@ -221,6 +223,7 @@ export! {
         dynamic_shared: c_uint, on: Handle<Stream>, each: In<Opaque>,
     ) {
         let shape = LaunchShape { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared };
-        launch(function, shape, on, each, In::NULL, &Extras { is_cooperative: true, ..Extras::default() })
+        let extras = Extras { is_cooperative: true, ..Extras::default() };
+        launch(function, shape, on, |function| parameters(function, each, In::NULL), &extras)
     }
 }

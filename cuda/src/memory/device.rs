@@ -5,7 +5,8 @@ use warpstride::error::counted;
 
 use warpstride::driver::Memory as _;
 
-use super::table::{Allocation, Kind, not_an_allocation};
+use super::room;
+use super::table::{Allocation, Kind, not_an_allocation, not_listed};
 use crate::arguments::Out;
 use crate::code::{Failure, Outcome, code};
 use crate::context::current;
@@ -20,7 +21,7 @@ const PITCH: usize = 512;
 fn allocate(bytes: usize) -> Outcome<u64> {
     check_safe("an allocation")?;
     let (process, context) = (process()?, current()?);
-    let base = context.gpu()?.soft.alloc(bytes as u64)?;
+    let base = context.gpu()?.soft.alloc(room(bytes)? as u64)?;
     process.memory.lock().add(base, Allocation::new(Kind::Device, bytes as u64, &context, 0));
     Ok(base)
 }
@@ -77,9 +78,7 @@ export! {
         let process = process()?;
         current()?;
         let listed = process.memory.lock().around(address).map(|(base, found)| (base, found.bytes));
-        let found = listed.or_else(|| {
-            process.gpus.iter().find_map(|gpu| gpu.soft.memory().allocation_around(address, 1))
-        });
+        let found = listed.or_else(|| Some(not_listed(process, address, 1)?.1));
         let (first, length) = found.ok_or_else(|| {
             Failure::new(code::NOT_FOUND, format!("{address:#x} is in no live allocation of a device"))
         })?;

@@ -6,6 +6,7 @@ use warpstride::error::counted;
 
 use warpstride::driver::Memory as _;
 
+use super::room;
 use super::table::{Allocation, Kind, not_an_allocation};
 use crate::arguments::{Opaque, Out};
 use crate::code::{Failure, Outcome, code};
@@ -29,7 +30,7 @@ const PAGE: usize = 4096;
 fn allocate(bytes: usize, flags: c_uint) -> Outcome<Opaque> {
     check_safe("an allocation")?;
     let (process, context) = (process()?, current()?);
-    let memory = Opaque(context.gpu()?.soft.alloc_shared(bytes)?.as_ptr());
+    let memory = Opaque(context.gpu()?.soft.alloc_shared(room(bytes)?)?.as_ptr());
     let made = Allocation::new(Kind::PageLocked, bytes as u64, &context, flags);
     process.memory.lock().add(memory.address(), made);
     Ok(memory)

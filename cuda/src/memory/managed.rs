@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_uint};
 use warpstride::error::counted;
 
+use super::room;
 use super::table::{Allocation, Kind};
 use crate::arguments::{Handle, In, Opaque, Out};
 use crate::code::{Failure, Outcome};
@@ -146,7 +147,7 @@ export! {
             return Err(Failure::value(format!("{flags:#x} is not a way to attach managed memory; pass 1 or 2")));
         }
         let (process, context) = (process()?, current()?);
-        let memory = Opaque(context.gpu()?.soft.alloc_shared(bytes)?.as_ptr());
+        let memory = Opaque(context.gpu()?.soft.alloc_shared(room(bytes)?)?.as_ptr());
         let made = Allocation::new(Kind::Managed, bytes as u64, &context, flags);
         process.memory.lock().add(memory.address(), made);
         address.set(memory.address())

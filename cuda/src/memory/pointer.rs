@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_uint};
 
-use super::table::{Allocation, Kind};
+use super::table::{Allocation, Kind, not_listed};
 use crate::arguments::{In, Opaque};
 use crate::code::{Failure, Outcome, code};
 use crate::export::export;
@@ -110,11 +110,7 @@ fn find(process: &Process, address: u64) -> Option<Found> {
     if let Some((base, allocation)) = process.memory.lock().around(address) {
         return Some(Found { address, base, allocation: allocation.clone() });
     }
-    let (device, (base, bytes)) = process
-        .gpus
-        .iter()
-        .enumerate()
-        .find_map(|(number, gpu)| Some((number, gpu.soft.memory().allocation_around(address, 1)?)))?;
+    let (device, (base, bytes)) = not_listed(process, address, 1)?;
     let context = process.contexts.all().into_iter().map(|(_, context)| context);
     let context = context.into_iter().find(|context| context.device == device as c_int)?;
     // Variables have no entry that could keep a number, and their address is one.

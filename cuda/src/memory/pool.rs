@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warpstride::driver::Memory as _;
 
 use super::managed::Location;
+use super::room;
 use super::table::{Allocation, Kind, not_an_allocation};
 use crate::arguments::{Handle, In, Opaque, Out};
 use crate::code::{Failure, Outcome};
@@ -152,9 +153,10 @@ fn allocate(address: Out<u64>, bytes: usize, pool: Option<Handle<Pool>>, on: Han
     if is_captured {
         return address.set(of_graph.unwrap_or_default());
     }
+    let room = room(bytes)? as u64;
     let base = stream.queue_now("an allocation", |gpu, soft| {
         // SAFETY: the stream is live, and the software GPU refuses one that is being captured.
-        unsafe { gpu.soft.pool_alloc(bytes as u64, soft) }
+        unsafe { gpu.soft.pool_alloc(room, soft) }
     })?;
     let made = Allocation { pool: handle, ..Allocation::new(Kind::Pool, bytes as u64, &context, 0) };
     process.memory.lock().add(base, made);

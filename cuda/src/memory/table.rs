@@ -134,6 +134,16 @@ impl Allocation {
     }
 }
 
+/// Returns the memory that contains bytes and that the table does not have, such as a variable of a
+/// module: the number of its device, its first address and its bytes.
+pub(super) fn not_listed(process: &Process, address: u64, bytes: u64) -> Option<(usize, (u64, u64))> {
+    let around = |gpu: &crate::process::Gpu| gpu.soft.memory().allocation_around(address, bytes);
+    let found = process.gpus.iter().enumerate().find_map(|(number, gpu)| Some((number, around(gpu)?)))?;
+    // The room behind an allocation is not the program's.
+    let is_listed = process.memory.lock().live.contains_key(&found.1.0);
+    (!is_listed).then_some(found)
+}
+
 impl Table {
     pub(super) fn add(&mut self, address: u64, allocation: Allocation) {
         let last = address.saturating_add(allocation.bytes.saturating_sub(1));
@@ -216,9 +226,7 @@ impl Memory {
             let why = format!("the {bytes} at {address:#x} are in memory that the program has freed, at {base:#x}");
             return Err(Failure::value(why).breaks("memcheck/use-after-free"));
         }
-        // Variables of modules are not in the table.
-        let holds = |gpu: &crate::process::Gpu| gpu.soft.memory().allocation_around(address, bytes).is_some();
-        let device = process.gpus.iter().position(holds).ok_or_else(|| {
+        let (device, _) = not_listed(process, address, bytes).ok_or_else(|| {
             Failure::value(format!(
                 "the {bytes} at {address:#x} are not all in one live allocation of a device",
                 bytes = counted(bytes, "byte")

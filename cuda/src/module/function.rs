@@ -13,6 +13,7 @@ use crate::arguments::{Handle, Out};
 use crate::code::{Failure, Outcome, code};
 use crate::context::{Context, current};
 use crate::export::export;
+use crate::launch::Prepared;
 use crate::process::{Gpu, Process, process};
 
 /// The attributes of functions, by their numbers in `cuda.h`.
@@ -52,6 +53,8 @@ pub(crate) struct Function {
     /// Its name, which programs read as long as the module is loaded.
     name: CString,
     settings: Mutex<Settings>,
+    /// The launch that a program prepares by calls of its own.
+    pub(crate) prepared: Mutex<Prepared>,
 }
 
 /// The settings of a kernel that a program changes.
@@ -155,6 +158,7 @@ impl Function {
             target: parsed.architecture(),
             name: CString::new(parsed.name()).unwrap_or_default(),
             settings: Mutex::default(),
+            prepared: Mutex::default(),
         }))
     }
 

@@ -173,6 +173,7 @@ export! {
     /// Returns whether the latest record of an event has been passed, as `NOT_READY` if not.
     fn cuEventQuery(event: Handle<Event>) {
         let event = process()?.events.get(event)?;
+        capture::refuse_event(&event)?;
         check_safe("polling an event")?;
         if event.is_passed()? {
             return Ok(());
@@ -183,8 +184,8 @@ export! {
     /// Waits until the latest record of an event has been passed.
     fn cuEventSynchronize(event: Handle<Event>) {
         let event = process()?.events.get(event)?;
-        check_safe("waiting for an event")?;
         capture::refuse_event(&event)?;
+        check_safe("waiting for an event")?;
         // SAFETY: the event is live, since its table has it.
         Ok(unsafe { event.gpu()?.soft.event_synchronize(event.soft) }?)
     }

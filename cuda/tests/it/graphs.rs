@@ -266,6 +266,12 @@ fn captures_refuse_what_they_cannot_record() {
     assert_eq!((cuStreamBeginCapture_v2(other, RELAXED), cuEventRecord(event, main)), (0, 0));
     assert_eq!((cuStreamWaitEvent(other, event, 0), end_broken(main), end_broken(other)), (902, 901, 901));
 
+    // An event of a capture that goes on, even where the mode refuses waits.
+    for refused in [cuEventQuery, cuEventSynchronize] {
+        begin(GLOBAL);
+        assert_eq!((cuEventRecord(event, main), refused(event), end_broken(main)), (0, 907, 901));
+    }
+
     // A stream that is not joined, or is the wrong one to end.
     begin(RELAXED);
     assert_eq!((cuEventRecord(event, main), cuStreamWaitEvent(other, event, 0), note(other, &log, 1)), (0, 0, 0));
@@ -489,6 +495,8 @@ fn the_form_of_a_graph_can_be_asked_and_changed() {
     }
     run(instantiate(graph), 1);
     assert_eq!(taken(&log), [1, 3, 2]);
+    // The flags: free at a launch, one that no graph has, that and a launch by the device, such a launch.
+    assert_eq!([1, 16, 5, 4].map(|flags| cuGraphInstantiateWithFlags(&mut 0, graph, flags)), [0, 1, 1, 801]);
     assert_eq!((cuGraphRemoveDependencies(graph, &a, &b, 1), cuGraphRemoveDependencies(graph, &a, &b, 1)), (0, 1));
     let (mut copy, mut found, mut kind, mut child) = (0, 0, 9, 0);
     assert_eq!((cuGraphClone(&mut copy, graph), cuGraphNodeFindInClone(&mut found, b, copy)), (0, 0));

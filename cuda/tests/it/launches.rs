@@ -34,6 +34,8 @@ const KERNELS: &str = ".version 7.8\n.target sm_80\n.address_size 64\n\
     ld.param.b64 %rd3, [r]; } st.global.u64 [%rd1], %rd3; ret; }\n\
     .visible .entry workspace(.param .u64 out) { .reg .b32 %r<3>; .reg .b64 %rd<4>; ld.param.u64 %rd1, [out]; \
     mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %rd2, {%r2, %r1}; st.global.u64 [%rd1], %rd2; ret; }\n\
+    .visible .entry wide(.param .u64 out) { .reg .b32 %r<5>; .reg .b64 %rd<2>; ld.param.u64 %rd1, [out]; \
+    ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1+32]; st.global.u32 [%rd1], %r3; ret; }\n\
     .visible .entry bounded() .maxntid 64 { ret; }\n\
     .visible .entry required() .reqntid 32, 2 { ret; }\n\
     .visible .entry shared() { .shared .align 4 .b8 tile[32768]; ret; }\0";
@@ -142,6 +144,44 @@ fn parameters_come_as_a_list_or_as_a_buffer() {
 }
 
 #[test]
+fn a_program_may_prepare_a_launch_before_it() {
+    let _context = Context::new();
+    let (number, out, stream) = (kernel(KERNELS, "number\0"), upload(&[0; 4]), 0_u64);
+    assert_eq!(call!(cuLaunch(number)), INVALID_VALUE, "no block, no parameters");
+    ok!(cuFuncSetBlockShape(number, 2, 1, 1));
+    assert_eq!(call!(cuLaunch(number)), INVALID_VALUE, "no parameters");
+    let place = &raw const out;
+    ok!(cuParamSetv(number, 0, place, 8_u32));
+    ok!(cuParamSeti(number, 8, 40_u32));
+    ok!(cuFuncSetSharedSize(number, 16_u32));
+    for (bytes, expected) in [(11_u32, INVALID_VALUE), (17, INVALID_VALUE), (12, 0), (16, 0)] {
+        assert_eq!(call!(cuParamSetSize(number, bytes)), expected);
+    }
+    ok!(cuLaunch(number));
+    assert_eq!(download(out, 4), [40, 41, 0, 0]);
+    ok!(cuFuncSetBlockShape(number, 3, 1, 1));
+    ok!(cuParamSetf(number, 8, 1.0_f32));
+    ok!(cuLaunchGridAsync(number, 2, 2, stream));
+    ok!(cuLaunchGrid(number, 1, 1));
+    let one = 1.0_f32.to_bits() as i32;
+    assert_eq!(download(out, 4), [one, one + 1, one + 2, 0]);
+
+    let refused = [
+        call!(cuFuncSetBlockShape(number, 0, 1, 1)),
+        call!(cuFuncSetBlockShape(number, 1, 1, -1)),
+        call!(cuLaunchGrid(number, 0, 1)),
+        call!(cuParamSeti(number, -1, 0_u32)),
+        call!(cuParamSeti(number, 13, 0_u32)),
+        call!(cuParamSetv(number, 0, place, u32::MAX)),
+        call!(cuParamSetv(number, 0, null::<u64>(), 8_u32)),
+    ];
+    assert_eq!(refused, [INVALID_VALUE; 7]);
+    assert_eq!(call!(cuLaunch(0_u64)), INVALID_HANDLE);
+    ok!(cuFuncSetSharedSize(number, u32::MAX));
+    assert_eq!(call!(cuLaunch(number)), INVALID_VALUE);
+}
+
+#[test]
 fn attributes_of_launches_hold_or_are_refused() {
     let _context = Context::new();
     let number = kernel(KERNELS, "number\0");
@@ -223,6 +263,33 @@ fn the_heap_of_kernels_has_the_size_that_was_set_before() {
     let _context = Context::new();
     ok!(cuCtxSetLimit(HEAP, 16_usize << 20));
     assert!(allocates(8 << 20) && !allocates(8 << 20));
+}
+
+/// NVIDIA's compiler loads three floats at the end of an allocation as four.
+#[test]
+fn a_wide_load_may_begin_where_an_allocation_ends_within_it_unless_checkers_run() {
+    const CHECKS: &str = "WARPSTRIDE_RUN_CHECKS";
+    if !is_child() {
+        for checks in ["", "initcheck"] {
+            in_child(
+                "launches::a_wide_load_may_begin_where_an_allocation_ends_within_it_unless_checkers_run",
+                &[(CHECKS, checks)],
+            );
+        }
+        return;
+    }
+    let _context = Context::new();
+    let wide = kernel(KERNELS, "wide\0");
+    let device = upload(&[7; 11]);
+    let (mut managed, mut host, mut pooled, stream) = (0_u64, 0_u64, 0_u64, 0_u64);
+    ok!(cuMemAllocManaged(&raw mut managed, 44_usize, 1));
+    ok!(cuMemAllocHost_v2(&raw mut host, 44_usize));
+    ok!(cuMemAllocAsync(&raw mut pooled, 44_usize, stream));
+    let expected = if std::env::var(CHECKS).is_ok_and(|checks| checks == "initcheck") { 700 } else { 0 };
+    for place in [device, managed, host, pooled] {
+        assert_eq!(launch(wide, 1, 0, &mut [place]), expected.min(u32::from(place != device) * 700));
+        assert_eq!(call!(cuCtxSynchronize()), expected);
+    }
 }
 
 /// Launches a kernel that stops, in a process of its own, and checks that each later call returns
