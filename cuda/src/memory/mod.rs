@@ -32,8 +32,8 @@ use crate::process::process;
 const WIDEST: usize = 16;
 
 /// Returns the bytes of memory behind an allocation of so many. NVIDIA's compiler loads three
-/// aligned floats as four, because on a GPU no allocation ends within such a load. The checkers know
-/// the end that the program asked for.
+/// aligned floats as four, because on a GPU no allocation ends within such a load. The checkers
+/// know the end that the program asked for.
 pub(crate) fn room(bytes: usize) -> Outcome<usize> {
     if process()?.is_checked { Ok(bytes) } else { Ok(bytes.checked_next_multiple_of(WIDEST).unwrap_or(bytes)) }
 }

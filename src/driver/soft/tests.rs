@@ -299,8 +299,10 @@ fn memory_goes_back_to_the_pool_behind_its_last_use() {
         let memory = unsafe { soft.pool_alloc(16, first) }.unwrap();
         write_byte(&soft, second, memory, || Ok(()));
         if is_ordered {
-            // SAFETY: the event and the streams are live.
-            unsafe { soft.event_record(event, second).and_then(|()| soft.event_wait(event, first)) }.unwrap();
+            // SAFETY: the event and the stream are live.
+            unsafe { soft.event_record(event, second) }.unwrap();
+            // SAFETY: as above.
+            unsafe { soft.event_wait(event, first) }.unwrap();
         } else {
             assert_eq!(soft.poll_stream(second), Ok(false));
         }
