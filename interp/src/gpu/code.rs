@@ -416,6 +416,8 @@ pub(crate) struct Code {
     pub(crate) cleared: Vec<(File, u16)>,
     /// The number of registers in each file: predicates, 32 bits, 64 bits.
     pub(crate) registers: [usize; 3],
+    /// The shape of a cluster in blocks, if the kernel gives one.
+    pub(crate) cluster: Option<[u8; 3]>,
     /// Bytes of static shared memory.
     pub(crate) shared_bytes: u32,
     /// Alignment of dynamic shared memory.
@@ -439,6 +441,16 @@ pub(crate) struct Code {
 }
 
 impl Code {
+    /// The shape of a cluster in blocks. Without clusters, each block is its own.
+    pub(crate) fn cluster_shape(&self) -> [u64; 3] {
+        self.cluster.map_or([1; 3], |shape| shape.map(u64::from))
+    }
+
+    /// The blocks of a cluster.
+    pub(crate) fn cluster_blocks(&self) -> u64 {
+        self.cluster_shape().iter().product()
+    }
+
     /// The offset where dynamic shared memory begins: after the static shared memory.
     pub(crate) fn dynamic_base(&self) -> u32 {
         self.shared_bytes.next_multiple_of(self.dynamic_align.max(1))

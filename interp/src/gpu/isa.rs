@@ -547,6 +547,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CvtaGlobal    "cvta{,.to}.global.u64"       (u64) -> u64    = |a| a;
     CvtaShared    "cvta.shared{cta}.u64"        (u64) -> u64    = |a| space::SHARED.wrapping_add(a);
     CvtaToShared  "cvta.to.shared{cta}.u64"     (u64) -> u64    = |a: u64| a.wrapping_sub(space::SHARED);
+    CvtaCluster   "cvta.shared::cluster.u64"    (u64) -> u64    = |a| space::SHARED.wrapping_add(a);
+    CvtaToCluster "cvta.to.shared::cluster.u64" (u64) -> u64    = |a: u64| a.wrapping_sub(space::SHARED);
     CvtaLocal     "cvta.local.u64"              (u64) -> u64    = |a| space::LOCAL.wrapping_add(a);
     CvtaToLocal   "cvta.to.local.u64"           (u64) -> u64    = |a: u64| a.wrapping_sub(space::LOCAL);
     CvtaConst     "cvta{,.to}.const.u64"        (u64) -> u64    = |a| a;
@@ -554,7 +556,12 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CvtaToParam   "cvta.to.param.u64"           (u64) -> u64    = |a: u64| a.wrapping_sub(space::PARAM);
     IsGlobal      "isspacep.global"             (u64) -> bool   = |a| space::window(a) == 0 && !space::is_constant(a);
     IsConst       "isspacep.const"              (u64) -> bool   = space::is_constant;
-    IsShared      "isspacep.shared{,::cta,::cluster}" (u64) -> bool = |a| space::window(a) == space::SHARED;
+    IsShared      "isspacep.shared{,::cta,::cluster}" [IsShared] = peers::is_own;
+    IsWindow      "window of shared memory"     (u64) -> bool   = |a| space::window(a) == space::SHARED;
+    Mapa32        "mapa.shared::cluster.u32"    (u32, u32) -> u32 = |a, rank| space::mapped(u64::from(a), rank) as u32;
+    Mapa64        "mapa{,.shared::cluster}.u64" (u64, u32) -> u64 = space::mapped;
+    RankOf32      "getctarank.shared::cluster.u32" [RankOf32] = peers::rank_of::<u32>;
+    RankOf64      "getctarank{,.shared::cluster}.u64" [RankOf64] = peers::rank_of::<u64>;
     IsLocal       "isspacep.local"              (u64) -> bool   = |a| space::window(a) == space::LOCAL;
     IsParam       "isspacep.param{,::entry}"    (u64) -> bool   = |a| space::window(a) == space::PARAM;
 
@@ -564,20 +571,25 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     LdGlobalAhead "ld.global{,.nc}{evict}{ahead}{vector}.{type}" [Load]     = memory::load_global;
     LdGlobalHinted "ld.global{,.nc}{evict}.L2::cache_hint{,.L2::64B,.L2::128B,.L2::256B}{vector}.{type}" [Load] = memory::load_global;
     LdShared    "ld{read}.shared{cta}{vector}.{type}"           [Load]      = memory::load_shared;
+    // An address of a cluster's shared memory becomes a generic one.
+    LdCluster   "ld{read}.shared::cluster{vector}.{type}"       [Load]      = memory::load_generic;
     LdLocal     "ld{read}.local{cache}{vector}.{type}"          [Load]      = memory::load_local;
     LdGenericAcquire "ld{acquire}{vector}.{type}"               [Load]      = memory::load_generic;
     LdGlobalAcquire  "ld{acquire}.global{vector}.{type}"        [Load]      = memory::load_global;
     LdSharedAcquire  "ld{acquire}.shared{cta}{vector}.{type}"   [Load]      = memory::load_shared;
+    LdClusterAcquire "ld{acquire}.shared::cluster{vector}.{type}" [Load]    = memory::load_generic;
     LdParam     "ld.param{param}{vector}.{type}"                [Load]      = memory::load_param;
     LdConst     "ld.const{vector}.{type}"                       [Load]      = memory::load_const;
     StGeneric   "st{write}{cache}{vector}.{type}"               [Store]     = memory::store_generic;
     StGlobal    "st{write}.global{cache}{vector}.{type}"        [Store]     = memory::store_global;
     StGlobalHinted "st.global{evict}.L2::cache_hint{vector}.{type}" [Store] = memory::store_global;
     StShared    "st{write}.shared{cta}{vector}.{type}"          [Store]     = memory::store_shared;
+    StCluster   "st{write}.shared::cluster{vector}.{type}"      [Store]     = memory::store_generic;
     StLocal     "st{write}.local{cache}{vector}.{type}"         [Store]     = memory::store_local;
     StGenericRelease "st{release}{vector}.{type}"               [Store]     = memory::store_generic;
     StGlobalRelease  "st{release}.global{vector}.{type}"        [Store]     = memory::store_global;
     StSharedRelease  "st{release}.shared{cta}{vector}.{type}"   [Store]     = memory::store_shared;
+    StClusterRelease "st{release}.shared::cluster{vector}.{type}" [Store]   = memory::store_generic;
     // The policy value is opaque. Accesses take it, but neither their values nor their counters
     // depend on it. The fraction, which PTX makes optional, is required here.
     CreatePolicy "createpolicy.fractional.L2::{evict_last,evict_normal,evict_first,evict_unchanged}{,.L2::evict_first,.L2::evict_unchanged}.b64" (f32) -> u64 = |_| 0;
@@ -595,7 +607,7 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     Membar      "membar.{cta,gl,sys}"                           [Fence]     = control::fence;
     Fence       "fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}"    [Fence]     = control::fence;
 
-    /// Atomics
+    /// Atomics, which may also say `.shared::cluster` where they name no space
     // The types are those of the value in memory and of the operands, in order. libcu++ spells the
     // ordering after the operation.
     AtomAddU32  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.u32" [Atomic u32] = u32::wrapping_add;
@@ -653,6 +665,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     Count       "barrier{,.cta}.red.popc.u32"                   [BarrierCount] = barrier::count;
     All         "barrier{,.cta}.red.and.pred"                   [BarrierVote] = barrier::all;
     Any         "barrier{,.cta}.red.or.pred"                    [BarrierVote] = barrier::any;
+    ClusterArrive "barrier.cluster.arrive{,.release,.relaxed}{,.aligned}" [Meet] = barrier::arrive_cluster;
+    ClusterWait "barrier.cluster.wait{,.acquire}{,.aligned}"    [Meet]      = barrier::wait_cluster;
     Nanosleep   "nanosleep.u32"                                 [Sleep]     = control::sleep;
     Dependents  "griddepcontrol.{launch_dependents,wait}"       [Nothing]   = control::nothing;
     Prefetch    "prefetch{,.global,.local}.{L1,L2}"             [Hint]      = control::nothing;
@@ -695,6 +709,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     MbarDrop    "mbarrier.arrive_drop{,.noComplete,.expect_tx}{publish}{block}.b64" [Arrival] = arrivals::drop_out;
     MbarExpect  "mbarrier.expect_tx{,.relaxed.cta,.relaxed.cluster}{block}.b64" [Arrival] = arrivals::arrive;
     MbarComplete "mbarrier.complete_tx{,.relaxed.cta,.relaxed.cluster}{block}.b64" [Arrival] = arrivals::arrive;
+    MbarArriveAt "mbarrier.{arrive,arrive_drop}{,.noComplete,.expect_tx}{publish}.shared::cluster.b64" [Arrival] = arrivals::arrive;
+    MbarExpectAt "mbarrier.{expect_tx,complete_tx}{,.relaxed.cta,.relaxed.cluster}.shared::cluster.b64" [Arrival] = arrivals::arrive;
     MbarLook    "mbarrier.{test_wait,try_wait}{,.parity}{receive}{block}.b64" [Arrival] = arrivals::look;
     CopyArrive  "cp.async.mbarrier.arrive{,.noinc}{block}.b64"  [Arrival]   = arrivals::arrive;
     MbarHasLeft "end of the phase of an mbarrier"               (u64, u64) -> bool = has_left;
@@ -769,6 +785,12 @@ pub(crate) enum Shape {
     FragmentStore,
     /// Registers of the sum, of two matrices, and of an addend.
     Product,
+    /// A predicate, and a generic address.
+    IsShared,
+    /// A rank, and an address of 32 bits.
+    RankOf32,
+    /// A rank, and an address of 64 bits.
+    RankOf64,
     /// A label.
     Branch,
     /// A register and a table of labels.
@@ -793,6 +815,8 @@ pub(crate) enum Shape {
     Barrier,
     /// A barrier's number, and the number of threads that it waits for.
     Arrive,
+    /// None: it concerns the barrier of the cluster.
+    Meet,
     /// A 32-bit result, a barrier's number, perhaps the number of threads that it waits for, and a
     /// predicate.
     BarrierCount,

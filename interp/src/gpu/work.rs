@@ -36,7 +36,7 @@ impl Form {
             Shape::Vote(_) | Shape::Elect(_) => 10,
             Shape::Frame => 12,
             Shape::BranchTable => 40,
-            Shape::Barrier | Shape::BarrierCount | Shape::BarrierVote | Shape::Arrive => 6,
+            Shape::Barrier | Shape::BarrierCount | Shape::BarrierVote | Shape::Arrive | Shape::Meet => 6,
             Shape::Call | Shape::Return | Shape::Fence | Shape::WarpSync => 4,
             _ => 1,
         }

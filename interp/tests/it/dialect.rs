@@ -459,8 +459,10 @@ fn a_kernel_is_refused_by_the_feature_that_it_uses() {
         ("suld.b.1d.b32.trap a, [t, {a}];", "it uses surfaces (`suld.b`)"),
         ("wgmma.fence.sync.aligned;", "it uses tensor cores (`wgmma.fence`)"),
         ("cp.async.bulk.commit_group;", "it uses bulk copies (`cp.async.bulk`)"),
-        ("barrier.cluster.arrive;", "it uses clusters of blocks (`barrier.cluster`)"),
-        ("ld.shared::cluster.u32 a, [a];", "it uses clusters of blocks (`ld.shared::cluster.u32`)"),
+        (
+            "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [a], a, [a];",
+            "it uses clusters of blocks (`st.async`)",
+        ),
         ("vadd.u32.u32.u32 a, a.b0, a.b1;", "it uses video instructions (`vadd.u32`)"),
         ("mov.u64 p, t;", "is a texture, surface or sampler, which the software GPU does not have"),
         ("add.u77 a, a, a;", "the software GPU does not support this form of `add`, `add.u77`"),

@@ -4,6 +4,7 @@
 mod arrivals;
 mod barriers;
 mod check;
+mod clusters;
 mod cooperative;
 mod copies;
 mod counters;

@@ -372,6 +372,23 @@ impl Checker {
         }
     }
 
+    /// Checks an access to the shared memory of another block of the cluster, whose state is
+    /// `peer`.
+    #[cold]
+    pub(crate) fn peer(&mut self, access: &Access, peer: &mut OfBlock, changes: impl Fn(usize) -> bool) {
+        if let Some(initcheck) = &peer.initcheck {
+            initcheck.shared(&mut self.log, self.block, access);
+        }
+        if let (Some(racecheck), Some(peer)) = (&mut self.racecheck, &mut peer.racecheck) {
+            racecheck.look_at_peer(&mut self.log, access, peer, changes);
+        }
+    }
+
+    /// Returns whether this checker is on.
+    pub(crate) fn has(&self, check: Check) -> bool {
+        self.checks.contains(check)
+    }
+
     /// Checks an access to local memory. `stride` is the distance in bytes between the memory of
     /// neighbouring lanes.
     #[cold]
