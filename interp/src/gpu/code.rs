@@ -296,6 +296,48 @@ pub(crate) fn registers_of_tile(bytes: u8, side_by_side: u8) -> usize {
     usize::from(bytes * side_by_side) / if bytes == 8 { 8 } else { 4 }
 }
 
+/// A copy in bulk: its registers, and what it does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bulk {
+    /// Generic addresses.
+    pub(crate) to: u16,
+    pub(crate) from: u16,
+    /// The number of bytes.
+    pub(crate) size: u16,
+    /// The address of the barrier where it ends; `None` for a copy in a group.
+    pub(crate) barrier: Option<u16>,
+    /// The ranks of the blocks that get the bytes, a bit each, if there may be several.
+    pub(crate) ranks: Option<u16>,
+    /// The sum that it makes, if it adds.
+    pub(crate) reduce: Option<Reduce>,
+    pub(crate) to_shared: bool,
+    pub(crate) from_shared: bool,
+}
+
+/// The type of the elements that a copy adds to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reduce {
+    U32,
+    U64,
+    F16,
+    Bf16,
+    F32,
+}
+
+impl Reduce {
+    /// The type in an opcode that adds.
+    pub(crate) fn of(opcode: &str) -> Option<Self> {
+        let kind = opcode.starts_with("cp.reduce").then(|| opcode.rsplit('.').next())??;
+        Some(match kind {
+            "u32" | "s32" => Self::U32,
+            "u64" => Self::U64,
+            "f16" => Self::F16,
+            "bf16" => Self::Bf16,
+            _ => Self::F32,
+        })
+    }
+}
+
 /// The type of an element of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Element {
@@ -433,6 +475,8 @@ pub(crate) struct Code {
     pub(crate) products: Vec<Box<[Product]>>,
     /// Its fragments of matrices that are loaded or stored.
     pub(crate) fragments: Vec<Fragment>,
+    /// Its copies in bulk.
+    pub(crate) bulks: Vec<Bulk>,
     /// The targets of its indexed branches. Several branches may share a table.
     pub(crate) tables: Vec<Vec<u32>>,
     /// Pairs of pcs, in both orders: a load of a guess, and the compare-and-swap that refuses it

@@ -599,12 +599,23 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CopyCommit  "cp.async.commit_group"                         [Nothing]   = copies::commit;
     CopyWait    "cp.async.wait_group"                           [CopyWait]  = copies::wait_group;
     CopyWaitAll "cp.async.wait_all"                             [Nothing]   = copies::wait_all;
+    // See `exec::bulk`.
+    BulkCopy    "cp.async.bulk.{shared::cluster,shared::cta}.global.mbarrier::complete_tx::bytes{,.multicast::cluster}{,.L2::cache_hint}" [Bulk] = bulk::copy;
+    BulkSend    "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes" [Bulk] = bulk::copy;
+    BulkStore   "cp.async.bulk.global.shared::cta.bulk_group{,.L2::cache_hint}" [Bulk] = bulk::copy;
+    BulkAdd     "cp.reduce.async.bulk.global.shared::cta.bulk_group{,.L2::cache_hint}.add.{u32,s32,u64,f32,noftz.f16,noftz.bf16}" [Bulk] = bulk::copy;
+    BulkAddSend "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.{u32,s32,u64}" [Bulk] = bulk::copy;
+    BulkCommit  "cp.async.bulk.commit_group"                    [Nothing]   = bulk::commit;
+    BulkWait    "cp.async.bulk.wait_group{,.read}"              [BulkWait]  = bulk::wait_group;
+    BulkPrefetch "cp.async.bulk.prefetch.L2.global{,.L2::cache_hint}" [BulkHint] = control::nothing;
     LdMatrix    "ldmatrix.sync.aligned.m8n8.{x1,x2,x4}.shared{cta}.b16" [Matrix] = matrix::load;
     LdColumns   "ldmatrix.sync.aligned.m8n8.{x1,x2,x4}.trans.shared{cta}.b16" [Matrix] = matrix::load_transposed;
     StMatrix    "stmatrix.sync.aligned.m8n8.{x1,x2,x4}.shared{cta}.b16" [MatrixStore] = matrix::store;
     StColumns   "stmatrix.sync.aligned.m8n8.{x1,x2,x4}.trans.shared{cta}.b16" [MatrixStore] = matrix::store_transposed;
     MovMatrix   "movmatrix.sync.aligned.m8n8.trans.b16"         [Transpose] = matrix::transpose;
     Membar      "membar.{cta,gl,sys}"                           [Fence]     = control::fence;
+    // The unit of copies sees memory in the order of the program.
+    FenceProxy  "fence.proxy.async{,.global,.shared::cta,.shared::cluster}" [Nothing] = control::nothing;
     Fence       "fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}"    [Fence]     = control::fence;
 
     /// Atomics, which may also say `.shared::cluster` where they name no space
@@ -773,6 +784,13 @@ pub(crate) enum Shape {
     CopyRead,
     /// The number of the latest groups of copies that need not be complete.
     CopyWait,
+    /// Two addresses and a number of bytes, and perhaps a barrier and the ranks of blocks; with a
+    /// cache hint, a policy.
+    Bulk,
+    /// The number of the latest groups of copies in bulk that need not be complete.
+    BulkWait,
+    /// An address and a number of bytes; with a cache hint, a policy. It has no effect.
+    BulkHint,
     /// A register for each matrix, and the address of a row.
     Matrix,
     /// The address of a row, and a register for each matrix.

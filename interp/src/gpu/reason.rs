@@ -170,6 +170,15 @@ pub enum Reason {
         /// The most that it keeps.
         limit: u32,
     },
+    /// A copy in bulk whose address or size is not a multiple of what it must be.
+    BulkAlignment {
+        /// The operand: its source, destination, size or barrier.
+        what: &'static str,
+        /// Its value; the offset in shared memory.
+        value: u64,
+        /// The number of which it must be a multiple.
+        align: u64,
+    },
     /// The launch itself is impossible.
     Launch(String),
     /// The kernel uses something that the software GPU does not support.
@@ -389,6 +398,14 @@ impl Reason {
                 "begins another copy while {limit} copies of its warp are under way, the most that the software GPU \
                  keeps; wait for earlier ones first"
             ),
+            Reason::BulkAlignment { what: "size", value, align } => write!(
+                f,
+                "copies {} in bulk: its size must be a multiple of {align}; copy the rest with plain stores",
+                counted(*value, "byte")
+            ),
+            Reason::BulkAlignment { what, value, align } => {
+                write!(f, "copies in bulk with its {what} at {value:#x}: misaligned, it must be a multiple of {align}; check the offset")
+            }
             Reason::Launch(context) => f.write_str(context),
             Reason::Unsupported(error) => fmt::Display::fmt(error, f),
         }

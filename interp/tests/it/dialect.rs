@@ -458,7 +458,7 @@ fn a_kernel_is_refused_by_the_feature_that_it_uses() {
         ),
         ("suld.b.1d.b32.trap a, [t, {a}];", "it uses surfaces (`suld.b`)"),
         ("wgmma.fence.sync.aligned;", "it uses tensor cores (`wgmma.fence`)"),
-        ("cp.async.bulk.commit_group;", "it uses bulk copies (`cp.async.bulk`)"),
+        ("st.bulk.weak.shared::cta [a], 8, 0;", "it uses bulk copies (`st.bulk`)"),
         (
             "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [a], a, [a];",
             "it uses clusters of blocks (`st.async`)",

@@ -3,6 +3,7 @@
 
 mod arrivals;
 mod barriers;
+mod bulk;
 mod check;
 mod clusters;
 mod cooperative;

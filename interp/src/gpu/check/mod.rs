@@ -64,6 +64,7 @@ pub(crate) use racecheck::MAX_BLOCKS as MAX_RACECHECK_BLOCKS;
 use super::code::{self, Code};
 use super::invalid;
 use super::mem::Allocation;
+use super::mem::written::Written;
 use super::modifiers::Sync;
 use super::vocabulary::{AccessKind, LANES};
 use crate::error::Error;
@@ -216,6 +217,13 @@ pub(crate) struct OfBlock {
     block: u64,
     initcheck: Option<Initcheck>,
     racecheck: Option<racecheck::OfBlock>,
+}
+
+impl OfBlock {
+    /// The bytes of the block's shared memory that have been written, if initcheck follows them.
+    pub(crate) fn written(&self) -> Option<&Written> {
+        self.initcheck.as_ref().map(Initcheck::of_shared)
+    }
 }
 
 /// Findings, in the order of their first occurrence.
@@ -382,6 +390,11 @@ impl Checker {
         if let (Some(racecheck), Some(peer)) = (&mut self.racecheck, &mut peer.racecheck) {
             racecheck.look_at_peer(&mut self.log, access, peer, changes);
         }
+    }
+
+    /// The bytes of the block's shared memory that have been written, if initcheck follows them.
+    pub(crate) fn written(&self) -> Option<&Written> {
+        self.initcheck.as_ref().map(Initcheck::of_shared)
     }
 
     /// Returns whether this checker is on.

@@ -23,7 +23,7 @@ impl Reason {
     pub fn rule(&self) -> &'static str {
         match self {
             Reason::OutOfBounds(_) | Reason::OutsideCluster { .. } | Reason::EndedBlock { .. } => "memcheck/oob",
-            Reason::Misaligned(_) => "memcheck/misaligned",
+            Reason::Misaligned(_) | Reason::BulkAlignment { .. } => "memcheck/misaligned",
             Reason::ReadOnly(_) => "memcheck/read-only",
             Reason::BadFree { .. } => "memcheck/free",
             Reason::StackOverflow { .. } => "memcheck/stack",

@@ -5,6 +5,7 @@ mod atomic;
 mod barrier;
 mod block;
 mod budget;
+mod bulk;
 mod call;
 mod control;
 mod copies;

@@ -6,6 +6,7 @@
 
 mod arrivals;
 mod atomics;
+mod bulk;
 mod clusters;
 mod copies;
 mod desugar;
@@ -387,6 +388,7 @@ impl<'m, 't> Lowering<'m, 't> {
                 self.exchange(form, kind, opcode, operands)
             }
             Shape::BarrierCount | Shape::BarrierVote => self.barrier_vote(form, operands),
+            Shape::Bulk => self.bulk(form.op, opcode, operands),
             Shape::Copy => self.copy(form.op, opcode, operands),
             Shape::Arrival => self.arrival(form.op, opcode, operands),
             Shape::Store if opcode.starts_with("mbarrier") => self.barrier_state(form.op, opcode, operands),
@@ -406,6 +408,8 @@ impl<'m, 't> Lowering<'m, 't> {
             Shape::ActiveMask => self.active_mask(form.op, operands),
             Shape::Hint => self.hint(form.op, operands),
             Shape::CopyWait => self.copy_wait(form.op, operands),
+            Shape::BulkWait => self.bulk_wait(form.op, opcode, operands),
+            Shape::BulkHint => self.bulk_hint(form.op, opcode, operands),
             Shape::Matrix => self.matrix(form.op, opcode, operands),
             Shape::MatrixStore => self.matrix_store(form.op, opcode, operands),
             Shape::Transpose => self.pure(form.op, opcode, Kind::B32, &[Kind::B32], operands),

@@ -6,6 +6,7 @@
 use std::cell::{Cell, RefCell};
 
 use super::super::barrier::OF_CLUSTER;
+use super::super::bulk::{self, Transfers};
 use super::super::observe;
 use super::super::warp::Warp;
 use super::{Block, Launch, Worker};
@@ -20,11 +21,11 @@ const ROUNDS: usize = 2;
 
 /// A cluster that has begun.
 pub(in super::super) struct Cluster {
-    /// Its number, counted with x fastest.
-    number: u64,
     blocks: Vec<Block>,
     /// The part of each block that the others see.
     peers: Vec<Peer>,
+    /// Its copies in bulk that are under way.
+    transfers: RefCell<Transfers>,
 }
 
 /// The part of a block that the others of its cluster see.
@@ -42,6 +43,8 @@ pub(in super::super) struct Neighbours<'a> {
     pub(in super::super) peers: &'a [Peer],
     /// The rank of the block that sees them.
     pub(in super::super) rank: usize,
+    /// The cluster's copies in bulk.
+    pub(in super::super) transfers: &'a RefCell<Transfers>,
 }
 
 /// How a cluster's turn ends.
@@ -111,7 +114,7 @@ impl Worker<'_> {
             Some(spare) => spare,
             None => self.room()?,
         };
-        cluster.number = number;
+        cluster.transfers.get_mut().clear();
         for (rank, (block, peer)) in cluster.blocks.iter_mut().zip(&mut cluster.peers).enumerate() {
             block.number = self.launch.member(number, rank as u64);
             block.work = self.launch.preparation();
@@ -135,7 +138,8 @@ impl Worker<'_> {
             Some(Peer { shared: Scratch::new(self.launch.shared_bytes())?, ended: Cell::new(false), checked })
         };
         let blocks = ranks().map(|_| self.block()).collect::<Option<_>>()?;
-        Some(Cluster { number: 0, blocks, peers: ranks().map(peer).collect::<Option<_>>()? })
+        let peers = ranks().map(peer).collect::<Option<_>>()?;
+        Some(Cluster { blocks, peers, transfers: RefCell::default() })
     }
 
     /// Runs a cluster until it ends or waits for others. `elsewhere` is the work of the blocks that
@@ -176,9 +180,12 @@ impl Worker<'_> {
     /// Runs a block until it ends or waits for others.
     fn run_block(&mut self, cluster: &mut Cluster, rank: usize, elsewhere: u64) -> Result<(), Box<Stop>> {
         let others = cluster.work() - cluster.blocks[rank].work;
-        let neighbours = Neighbours { peers: &cluster.peers, rank };
+        let neighbours = Neighbours { peers: &cluster.peers, rank, transfers: &cluster.transfers };
         neighbours.peers[rank].exchange(&mut self.checker);
         let outcome = self.run_warps(&mut cluster.blocks[rank], neighbours, elsewhere.saturating_add(others));
+        if let Ok(true) = outcome {
+            bulk::end(neighbours, self.launch.global, self.launch.touched, self.checker.as_deref_mut());
+        }
         neighbours.peers[rank].exchange(&mut self.checker);
         match outcome {
             Ok(false) => Ok(()),
