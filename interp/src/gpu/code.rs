@@ -312,6 +312,19 @@ pub(crate) struct Bulk {
     pub(crate) reduce: Option<Reduce>,
     pub(crate) to_shared: bool,
     pub(crate) from_shared: bool,
+    /// The box of a tensor that it copies, in place of bytes side by side.
+    pub(crate) tensor: Option<Tensor>,
+}
+
+/// The registers that name a box of a tensor.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tensor {
+    /// The generic address of the tensor's map.
+    pub(crate) map: u16,
+    /// The place in each dimension.
+    pub(crate) at: [u16; 5],
+    /// The number of dimensions.
+    pub(crate) dimensions: u8,
 }
 
 /// The type of the elements that a copy adds to others.

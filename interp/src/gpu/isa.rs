@@ -605,6 +605,10 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     BulkStore   "cp.async.bulk.global.shared::cta.bulk_group{,.L2::cache_hint}" [Bulk] = bulk::copy;
     BulkAdd     "cp.reduce.async.bulk.global.shared::cta.bulk_group{,.L2::cache_hint}.add.{u32,s32,u64,f32,noftz.f16,noftz.bf16}" [Bulk] = bulk::copy;
     BulkAddSend "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.{u32,s32,u64}" [Bulk] = bulk::copy;
+    TensorLoad  "cp.async.bulk.tensor.{1d,2d,3d,4d,5d}.{shared::cluster,shared::cta}.global{,.tile}.mbarrier::complete_tx::bytes{,.multicast::cluster}{,.L2::cache_hint}" [Tensor] = bulk::copy;
+    TensorStore "cp.async.bulk.tensor.{1d,2d,3d,4d,5d}.global.shared::cta{,.tile}.bulk_group{,.L2::cache_hint}" [Tensor] = bulk::copy;
+    TensorPrefetch "cp.async.bulk.prefetch.tensor.{1d,2d,3d,4d,5d}.L2.global{,.tile}{,.L2::cache_hint}" [TensorHint] = control::nothing;
+    MapPrefetch "prefetch{,.param,.const}.tensormap"            [Hint]      = control::nothing;
     BulkCommit  "cp.async.bulk.commit_group"                    [Nothing]   = bulk::commit;
     BulkWait    "cp.async.bulk.wait_group{,.read}"              [BulkWait]  = bulk::wait_group;
     BulkPrefetch "cp.async.bulk.prefetch.L2.global{,.L2::cache_hint}" [BulkHint] = control::nothing;
@@ -791,6 +795,11 @@ pub(crate) enum Shape {
     BulkWait,
     /// An address and a number of bytes; with a cache hint, a policy. It has no effect.
     BulkHint,
+    /// An address and a box of a tensor, in the order of the copy, and perhaps a barrier and the
+    /// ranks of blocks; with a cache hint, a policy.
+    Tensor,
+    /// A box of a tensor; with a cache hint, a policy. It has no effect.
+    TensorHint,
     /// A register for each matrix, and the address of a row.
     Matrix,
     /// The address of a row, and a register for each matrix.

@@ -179,6 +179,16 @@ pub enum Reason {
         /// The number of which it must be a multiple.
         align: u64,
     },
+    /// A copy of a box of a tensor, by an address where no tensor map is.
+    NoTensorMap {
+        /// The address.
+        address: u64,
+    },
+    /// A copy of a box of a tensor that has another number of dimensions than the instruction.
+    OtherTensor {
+        /// The dimensions of the tensor, and those that the instruction names.
+        dimensions: [u32; 2],
+    },
     /// The launch itself is impossible.
     Launch(String),
     /// The kernel uses something that the software GPU does not support.
@@ -406,6 +416,16 @@ impl Reason {
             Reason::BulkAlignment { what, value, align } => {
                 write!(f, "copies in bulk with its {what} at {value:#x}: misaligned, it must be a multiple of {align}; check the offset")
             }
+            Reason::NoTensorMap { address } => write!(
+                f,
+                "copies a box of a tensor, but there is no tensor map at {address:#x}; pass one of `cuTensorMapEncodeTiled` as a \
+                 parameter, or copy it to global memory"
+            ),
+            Reason::OtherTensor { dimensions: [has, names] } => write!(
+                f,
+                "copies a box of a tensor that has {}, and it names {names}; make the map for as many",
+                counted(*has, "dimension")
+            ),
             Reason::Launch(context) => f.write_str(context),
             Reason::Unsupported(error) => fmt::Display::fmt(error, f),
         }

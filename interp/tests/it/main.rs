@@ -36,6 +36,7 @@ mod races;
 mod random;
 mod record;
 mod report;
+mod tensors;
 mod text;
 mod together;
 mod widths;

@@ -22,7 +22,11 @@ impl Reason {
     #[doc(hidden)]
     pub fn rule(&self) -> &'static str {
         match self {
-            Reason::OutOfBounds(_) | Reason::OutsideCluster { .. } | Reason::EndedBlock { .. } => "memcheck/oob",
+            Reason::OutOfBounds(_)
+            | Reason::OutsideCluster { .. }
+            | Reason::EndedBlock { .. }
+            | Reason::NoTensorMap { .. }
+            | Reason::OtherTensor { .. } => "memcheck/oob",
             Reason::Misaligned(_) | Reason::BulkAlignment { .. } => "memcheck/misaligned",
             Reason::ReadOnly(_) => "memcheck/read-only",
             Reason::BadFree { .. } => "memcheck/free",

@@ -12,7 +12,7 @@ use super::grid::refusal;
 use super::registers::Registers;
 use super::tally::Totals;
 use super::warp::Warp;
-use super::{Context, Fault, copies, observe};
+use super::{Context, Fault, bulk, copies, observe};
 use crate::gpu::check::{Checker, Checks, Found, Who, widen};
 use crate::gpu::code::{Code, Preset, PresetValue};
 use crate::gpu::mem::cells::Scratch;
@@ -308,7 +308,8 @@ impl Launch<'_> {
     /// The same for a cluster, including its shared memory and the state that checkers keep.
     pub(super) fn cluster_bytes(&self) -> u64 {
         let checked = Checker::of_block_bytes(self.checks, self.warps(), self.shared_bytes());
-        self.code.cluster_blocks() * (self.block_bytes() + self.shared_bytes() + checked)
+        let bulk = if self.code.bulks.is_empty() { 0 } else { bulk::MOST_BYTES as u64 };
+        bulk + self.code.cluster_blocks() * (self.block_bytes() + self.shared_bytes() + checked)
     }
 
     pub(super) fn shared_bytes(&self) -> u64 {

@@ -18,9 +18,11 @@ use crate::gpu::code::Bulk;
 use crate::gpu::mem::{Snapshot, Touched, space};
 use crate::gpu::reason::{BadAccess, Reason};
 use crate::gpu::vocabulary::{AccessKind, Space, lanes_of};
-pub(super) use transfer::Transfers;
+use tensor::TensorBox;
+pub(super) use transfer::{MOST_BYTES, Transfers};
 use transfer::{Piece, Place, Source, Transfer, Unit};
 
+mod tensor;
 mod transfer;
 
 /// Bytes of which addresses and sizes are multiples.
@@ -46,41 +48,81 @@ pub(super) fn copy(cx: &mut Context, warp: &mut Warp, Issue { ins, mask }: Issue
     NEXT
 }
 
+/// The bytes that a lane copies.
+enum Body {
+    /// Bytes side by side.
+    Bytes { to: Place, from: Place, bytes: u32 },
+    /// A box of a tensor, and its place in shared memory; `loads`: from the tensor.
+    Tensor { tensor: TensorBox, shared: Place, loads: bool },
+}
+
+impl Body {
+    /// What a lane copies.
+    fn of(cx: &Context, warp: &Warp, bulk: Bulk, lane: usize) -> Result<Self, Reason> {
+        let own = cx.neighbours.rank as u32;
+        let place = |slot: u16, is_shared: bool| {
+            let address = warp.registers.b64[usize::from(slot)][lane];
+            if is_shared { shared(address, own) } else { Place::Global(address) }
+        };
+        if let Some(tensor) = bulk.tensor {
+            let (slot, loads) = if bulk.to_shared { (bulk.to, true) } else { (bulk.from, false) };
+            let tensor = TensorBox::of(cx, warp, tensor, lane)?;
+            return Ok(Self::Tensor { tensor, shared: place(slot, true), loads });
+        }
+        let bytes = warp.registers.b32[usize::from(bulk.size)][lane];
+        let (to, from) = (place(bulk.to, bulk.to_shared), place(bulk.from, bulk.from_shared));
+        aligned("size", u64::from(bytes), ALIGN)?;
+        aligned("destination", to.address(), ALIGN)?;
+        aligned("source", from.address(), ALIGN)?;
+        inside(cx, from, AccessKind::Load, bytes)?;
+        Ok(Self::Bytes { to, from, bytes })
+    }
+
+    /// Bytes that a barrier counts.
+    fn bytes(&self) -> u32 {
+        match self {
+            Self::Bytes { bytes, .. } => *bytes,
+            Self::Tensor { tensor, .. } => tensor.bytes(),
+        }
+    }
+
+    /// The pieces of the copy, to the shared memory of another block if a rank is given.
+    fn pieces(&self, cx: &Context, rank: Option<u32>) -> Result<Vec<Piece>, Reason> {
+        match self {
+            Self::Bytes { to, from, bytes } => {
+                let to = to.of_rank(rank);
+                inside(cx, to, AccessKind::Store, *bytes)?;
+                Ok(vec![Piece { to, from: Source::At(*from), bytes: *bytes }])
+            }
+            Self::Tensor { tensor, shared, loads } => tensor.pieces(cx, shared.of_rank(rank), *loads),
+        }
+    }
+}
+
 /// Begins the copy of a lane.
 fn begin(cx: &mut Context, warp: &mut Warp, bulk: Bulk, lane: usize) -> Result<(), Reason> {
-    let wide = |slot: u16| warp.registers.b64[usize::from(slot)][lane];
-    let bytes = warp.registers.b32[usize::from(bulk.size)][lane];
-    aligned("size", u64::from(bytes), ALIGN)?;
     let own = cx.neighbours.rank as u32;
-    let place = |address: u64, is_shared: bool| if is_shared { shared(address, own) } else { Place::Global(address) };
-    let (to, from) = (place(wide(bulk.to), bulk.to_shared), place(wide(bulk.from), bulk.from_shared));
-    let barrier = bulk.barrier.map(|slot| shared(wide(slot), own));
-    aligned("destination", to.address(), ALIGN)?;
-    aligned("source", from.address(), ALIGN)?;
-    inside(cx, from, AccessKind::Load, bytes)?;
+    let body = Body::of(cx, warp, bulk, lane)?;
+    let barrier = bulk.barrier.map(|slot| shared(warp.registers.b64[usize::from(slot)][lane], own));
     let ranks = bulk.ranks.map(|slot| warp.registers.b32[usize::from(slot)][lane] & 0xffff);
-    warp.work += TRANSFER_WORK + u64::from(bytes) / MOVED_BYTES;
-    let thread = (own, 32 * cx.warp + lane as u32);
     // Each block of a multicast gets the bytes, and their announcement, at the same offsets.
     for rank in ranks.map_or(vec![None], |ranks| lanes_of(ranks).map(|rank| Some(rank as u32)).collect()) {
-        let (to, barrier) = (to.of_rank(rank), barrier.map(|barrier| barrier.of_rank(rank)));
-        inside(cx, to, AccessKind::Store, bytes)?;
+        let (pieces, barrier) = (body.pieces(cx, rank)?, barrier.map(|barrier| barrier.of_rank(rank)));
         if let Some(barrier) = barrier {
             aligned("barrier", barrier.address(), BARRIER_BYTES)?;
             inside(cx, barrier, AccessKind::Atomic, BARRIER_BYTES as u32)?;
         }
-        let pieces = vec![Piece { to, from: Source::At(from), bytes }];
-        start(cx, thread, Transfer { pieces, bytes, barrier, reduce: bulk.reduce });
+        warp.work += TRANSFER_WORK * pieces.len() as u64 + u64::from(body.bytes()) / MOVED_BYTES;
+        let transfer = Transfer { pieces, bytes: body.bytes(), barrier, reduce: bulk.reduce };
+        start(cx, (own, 32 * cx.warp + lane as u32), transfer);
     }
     Ok(())
 }
 
-/// Takes up a transfer; the oldest one arrives if there are too many.
+/// Takes up a transfer; the oldest ones arrive if there are too many.
 fn start(cx: &mut Context, thread: (u32, u32), transfer: Transfer) {
     let oldest = cx.neighbours.transfers.borrow_mut().start(thread, transfer);
-    if let Some(oldest) = oldest {
-        unit(cx).finish(oldest);
-    }
+    oldest.into_iter().for_each(|transfer| unit(cx).finish(transfer));
 }
 
 fn aligned(what: &'static str, value: u64, align: u64) -> Result<(), Reason> {

@@ -1,22 +1,44 @@
 //! Lowers copies in bulk: `cp.async.bulk` and `cp.reduce.async.bulk`.
 
 use super::operands::operand_count;
-use super::{Draft, Lowering, Result, Slot};
-use crate::gpu::code::{Access, Bulk, PresetValue, Reduce};
+use super::{Draft, Lowering, Refusal, Result, Slot};
+use crate::gpu::code::{Access, Bulk, PresetValue, Reduce, Tensor};
 use crate::gpu::isa::Op;
 use crate::gpu::mem::space;
 use crate::gpu::parse::ast::Operand;
 use crate::gpu::vocabulary::{File, Kind};
 
 impl<'t> Lowering<'_, 't> {
-    /// Lowers a copy of bytes that lie side by side.
+    /// Lowers a copy of bytes that lie side by side, or of a box of a tensor.
     pub(super) fn bulk(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Vec<Draft>> {
         let has = |part| opcode.split('.').any(|other| other == part);
-        let [to, from, size, rest @ ..] = self.without_policy(opcode, operands)? else { return Err(operand_count()) };
+        let operands = self.without_policy(opcode, operands)?;
         let mut places = opcode.split('.').filter(|part| part.starts_with("shared") || *part == "global");
         let [to_shared, from_shared] = [places.next(), places.next()].map(|place| place != Some("global"));
-        let (to, from) = (self.place(op, to, to_shared)?, self.place(op, from, from_shared)?);
-        let size = self.source(size, Kind::B32)?;
+        let mut reads = Vec::new();
+        let [to, from, rest @ ..] = operands else { return Err(operand_count()) };
+        let mut tensor = None;
+        let mut end = |operand: &Operand<'t>, is_shared: bool| match operand {
+            Operand::Tensor { map, at } => {
+                tensor = Some(self.tensor(op, opcode, map, at, &mut reads)?);
+                Ok(0)
+            }
+            _ => {
+                let slot = self.place(op, operand, is_shared)?;
+                reads.push(slot);
+                Ok::<u16, Refusal>(slot.1)
+            }
+        };
+        let (to, from) = (end(to, to_shared)?, end(from, from_shared)?);
+        let (size, rest) = match (has("tensor"), tensor, rest) {
+            (true, Some(_), _) => (0, rest),
+            (false, None, [size, rest @ ..]) => {
+                let size = self.source(size, Kind::B32)?;
+                reads.push(size);
+                (size.1, rest)
+            }
+            _ => return Err(operand_count()),
+        };
         let (barrier, ranks) = match rest {
             [] if has("bulk_group") => (None, None),
             [barrier] if !has("bulk_group") && !has("multicast::cluster") => {
@@ -27,20 +49,43 @@ impl<'t> Lowering<'_, 't> {
             }
             _ => return Err(operand_count()),
         };
+        reads.extend(barrier.into_iter().chain(ranks));
         let number = |slot: Option<Slot>| slot.map(|(_, number)| number);
+        let (barrier, ranks, reduce) = (number(barrier), number(ranks), Reduce::of(opcode));
         let imm = self.code.bulks.len() as i32;
-        self.code.bulks.push(Bulk {
-            to: to.1,
-            from: from.1,
-            size: size.1,
-            barrier: number(barrier),
-            ranks: number(ranks),
-            reduce: Reduce::of(opcode),
-            to_shared,
-            from_shared,
-        });
-        let reads = [to, from, size].into_iter().chain(barrier).chain(ranks).collect();
+        self.code.bulks.push(Bulk { to, from, size, barrier, ranks, reduce, to_shared, from_shared, tensor });
         Ok(vec![Draft { imm, reads, ..Draft::new(op) }])
+    }
+
+    /// The registers of a box of a tensor, which are added to `reads`.
+    fn tensor(
+        &mut self,
+        op: Op,
+        opcode: &str,
+        map: &Operand<'t>,
+        at: &[Operand<'t>],
+        reads: &mut Vec<Slot>,
+    ) -> Result<Tensor> {
+        let dimensions = at.len() as u8;
+        if !opcode.split('.').any(|part| part == format!("{dimensions}d")) {
+            return Err(operand_count());
+        }
+        let map = self.place(op, map, false)?;
+        reads.push(map);
+        let mut slots = [0; 5];
+        for (slot, coordinate) in slots.iter_mut().zip(at) {
+            let coordinate = self.source(coordinate, Kind::B32)?;
+            reads.push(coordinate);
+            *slot = coordinate.1;
+        }
+        Ok(Tensor { map: map.1, at: slots, dimensions })
+    }
+
+    /// Lowers a hint that a box of a tensor will be copied.
+    pub(super) fn tensor_hint(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft> {
+        let [Operand::Tensor { map, at }] = self.without_policy(opcode, operands)? else { return Err(operand_count()) };
+        self.tensor(op, opcode, map, at, &mut Vec::new())?;
+        Ok(Draft::new(op))
     }
 
     /// Lowers a hint that bytes will be copied.

@@ -53,6 +53,9 @@ pub(super) const DEMOTED: &str =
 
 /// The reason why an opcode of a feature that the software GPU does not have is refused.
 pub(super) fn refusal(opcode: &str) -> Option<Refusal> {
+    if opcode.contains(".im2col") {
+        return Some(format!("it copies in the mode im2col (`{opcode}`), which the software GPU does not have"));
+    }
     let begins = |name: &&str| opcode.strip_prefix(*name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
     let (feature, name) =
         FEATURES.iter().find_map(|(feature, names)| Some((feature, names.iter().find(|n| begins(n))?)))?;

@@ -388,7 +388,7 @@ impl<'m, 't> Lowering<'m, 't> {
                 self.exchange(form, kind, opcode, operands)
             }
             Shape::BarrierCount | Shape::BarrierVote => self.barrier_vote(form, operands),
-            Shape::Bulk => self.bulk(form.op, opcode, operands),
+            Shape::Bulk | Shape::Tensor => self.bulk(form.op, opcode, operands),
             Shape::Copy => self.copy(form.op, opcode, operands),
             Shape::Arrival => self.arrival(form.op, opcode, operands),
             Shape::Store if opcode.starts_with("mbarrier") => self.barrier_state(form.op, opcode, operands),
@@ -409,6 +409,7 @@ impl<'m, 't> Lowering<'m, 't> {
             Shape::Hint => self.hint(form.op, operands),
             Shape::CopyWait => self.copy_wait(form.op, operands),
             Shape::BulkWait => self.bulk_wait(form.op, opcode, operands),
+            Shape::TensorHint => self.tensor_hint(form.op, opcode, operands),
             Shape::BulkHint => self.bulk_hint(form.op, opcode, operands),
             Shape::Matrix => self.matrix(form.op, opcode, operands),
             Shape::MatrixStore => self.matrix_store(form.op, opcode, operands),

@@ -13,8 +13,8 @@ use crate::gpu::semantics::{arrivals, float, native};
 
 /// The most copies of a cluster that are under way; the hardware may do the others at once.
 const MOST: usize = 1 << 12;
-/// The most bytes of copies that have read and not written.
-const MOST_HELD: usize = 1 << 26;
+/// The most bytes that they take on the host, unless a single one takes more.
+pub(in super::super) const MOST_BYTES: usize = 4 << 20;
 
 /// A thread, by its block's rank and its number in the block.
 type Thread = (u32, u32);
@@ -58,6 +58,8 @@ pub(super) struct Transfer {
 pub(in super::super) struct Transfers {
     /// Those that threads have begun, each with the number of the group that it is in.
     list: Vec<(Thread, u32, Transfer)>,
+    /// Bytes that they take on the host.
+    bytes: usize,
     /// The number of groups that each thread has committed.
     groups: HashMap<Thread, u32>,
 }
@@ -81,27 +83,36 @@ impl Place {
 }
 
 impl Transfer {
-    fn held(&self) -> usize {
+    /// Bytes that it takes on the host.
+    fn room(&self) -> usize {
         let held = |piece: &Piece| if let Source::Held(bytes, _) = &piece.from { bytes.len() } else { 0 };
-        self.pieces.iter().map(held).sum()
+        self.pieces.iter().map(|piece| size_of::<Piece>() + held(piece)).sum()
     }
 }
 
 impl Transfers {
     pub(in super::super) fn clear(&mut self) {
-        self.list.clear();
-        self.groups.clear();
+        (self.list.clear(), self.groups.clear());
+        self.bytes = 0;
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Takes up a copy. Returns the oldest one, which is to be done, if there are too many.
-    pub(super) fn start(&mut self, thread: Thread, transfer: Transfer) -> Option<Transfer> {
+    /// Takes up a copy. Returns the oldest ones, which are to be done, if there are too many.
+    pub(super) fn start(&mut self, thread: Thread, transfer: Transfer) -> Vec<Transfer> {
         let group = self.groups.get(&thread).copied().unwrap_or(0);
-        self.list.push((thread, group, transfer));
-        (self.list.len() > MOST).then(|| self.list.remove(0).2)
+        self.put_back(thread, group, transfer);
+        let (mut left, mut bytes) = (self.list.len(), self.bytes);
+        if left <= MOST && bytes <= MOST_BYTES {
+            return Vec::new();
+        }
+        self.take(|_, transfer| {
+            let is_due = left > MOST || left > 1 && bytes > MOST_BYTES;
+            (left, bytes) = (left - 1, bytes - transfer.room());
+            is_due
+        })
     }
 
     pub(super) fn commit(&mut self, thread: Thread) {
@@ -115,29 +126,38 @@ impl Transfers {
         let due = |(of, group, transfer): &mut (Thread, u32, Transfer)| {
             *of == thread && transfer.barrier.is_none() && now.wrapping_sub(*group) > left
         };
-        self.list.extract_if(.., due).map(|(_, group, transfer)| (group, transfer)).collect()
+        let taken: Vec<_> = self.list.extract_if(.., due).map(|(_, group, transfer)| (group, transfer)).collect();
+        self.bytes -= taken.iter().map(|(_, transfer)| transfer.room()).sum::<usize>();
+        taken
     }
 
     /// Takes up a copy again.
     pub(super) fn put_back(&mut self, thread: Thread, group: u32, transfer: Transfer) {
+        self.bytes += transfer.room();
         self.list.push((thread, group, transfer));
     }
 
-    /// Returns whether copies hold more bytes than they may.
+    /// Returns whether copies take more bytes than they may.
     pub(super) fn is_full(&self) -> bool {
-        self.list.iter().map(|(.., transfer)| transfer.held()).sum::<usize>() > MOST_HELD
+        self.bytes > MOST_BYTES
     }
 
     /// Takes the copies that announce themselves at a barrier.
     pub(super) fn at(&mut self, barrier: Place) -> Vec<Transfer> {
-        let due = |(.., transfer): &mut (Thread, u32, Transfer)| transfer.barrier == Some(barrier);
-        self.list.extract_if(.., due).map(|(.., transfer)| transfer).collect()
+        self.take(|_, transfer| transfer.barrier == Some(barrier))
     }
 
     /// Takes the copies in groups of the block of this rank.
     pub(super) fn of_block(&mut self, rank: u32) -> Vec<Transfer> {
-        let due = |(thread, _, transfer): &mut (Thread, u32, Transfer)| thread.0 == rank && transfer.barrier.is_none();
-        self.list.extract_if(.., due).map(|(.., transfer)| transfer).collect()
+        self.take(|thread, transfer| thread.0 == rank && transfer.barrier.is_none())
+    }
+
+    /// Takes the copies that are due, in their order.
+    fn take(&mut self, mut due: impl FnMut(&Thread, &Transfer) -> bool) -> Vec<Transfer> {
+        let due = |(thread, _, transfer): &mut (Thread, u32, Transfer)| due(thread, transfer);
+        let taken: Vec<Transfer> = self.list.extract_if(.., due).map(|(.., transfer)| transfer).collect();
+        self.bytes -= taken.iter().map(Transfer::room).sum::<usize>();
+        taken
     }
 }
 
