@@ -35,7 +35,7 @@ fn write(to: Opaque, map: &TensorMap) -> Outcome {
     Ok(())
 }
 
-/// What the software GPU does not have of tensor maps.
+/// Refuses the modes that CUDA or the software GPU does not have.
 fn check_modes(interleave: c_int, swizzle: c_int, promotion: c_int, fill: c_int) -> Outcome {
     if interleave != NOT_INTERLEAVED {
         let why = "the software GPU has no interleaved layouts of tensors; use CU_TENSOR_MAP_INTERLEAVE_NONE";

@@ -1,7 +1,7 @@
 //! Tensor maps: descriptions of tensors in global memory, of which kernels copy boxes.
 //!
-//! NVIDIA's layout of the 128 bytes of a map is in no document. This one is our own, and begins with
-//! a mark that says so.
+//! NVIDIA's layout of the 128 bytes of a map is in no document. This one is our own, and begins
+//! with a mark that says so.
 
 use crate::error::counted;
 
@@ -108,7 +108,7 @@ impl TensorMap {
                 "the swizzle is not one of 32, 64 or 128 bytes".to_owned()
             }
             _ if self.swizzle != 0 && row > self.swizzle => {
-                format!("a row of the box has {row} bytes, more than the {} of its swizzle", self.swizzle)
+                format!("a row of the box has {}, more than the {} of its swizzle", counted(row, "byte"), self.swizzle)
             }
             _ if self.fills_with_nan && !self.element.is_float() => "integers cannot be filled with NaN".to_owned(),
             _ => return None,

@@ -7,9 +7,9 @@ use super::{run_on, shape};
 /// Words that each of the two blocks of a cluster gets, and threads of a block.
 const WORDS: u32 = 64;
 
-/// Runs a cluster of two blocks. `%in` and `%out` are the words of the block, `%from` and `%to` those
-/// of the thread, `tile` is the block's shared memory and `%own` the thread's word of it. `%p1` holds
-/// in thread 0, and `bar` expects one arrival. Returns the words behind `%out`.
+/// Runs a cluster of two blocks. `%in` and `%out` are the words of the block, `%from` and `%to`
+/// those of the thread, `tile` is the block's shared memory and `%own` the thread's word of it.
+/// `%p1` holds in thread 0, and `bar` expects one arrival. Returns the words behind `%out`.
 fn run(config: &Config, body: &str) -> Result<(Report, Vec<u32>), Box<Stop>> {
     let text = format!(
         ".version 8.0 .target sm_90 .address_size 64
@@ -43,7 +43,7 @@ fn clean(body: &str) -> Vec<u32> {
     words
 }
 
-/// What each thread of each block computes from its block's rank and its own number.
+/// The value that each thread of each block computes from its block's rank and its own number.
 fn each(value: impl Fn(u32, u32) -> u32 + Copy) -> Vec<u32> {
     (0..2).flat_map(|rank| (0..WORDS).map(move |thread| value(rank, thread))).collect()
 }

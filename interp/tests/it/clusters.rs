@@ -45,7 +45,7 @@ fn clean(body: &str) -> Vec<u32> {
     words
 }
 
-/// What each thread of each block computes from its block's number and its own.
+/// The value that each thread of each block computes from its block's number and its own.
 fn each(value: impl Fn(u32, u32) -> u32 + Copy) -> Vec<u32> {
     (0..BLOCKS).flat_map(|block| (0..THREADS).map(move |thread| value(block, thread))).collect()
 }
@@ -147,7 +147,7 @@ fn clusters_may_have_three_directions() {
     let mut grid = shape(4, 1);
     grid.grid[1] = 4;
     let (_, words) = run_on(text, grid, &[0; 16], &Config::default()).unwrap_or_else(|stop| panic!("{stop}"));
-    let across = |block: u32| (block % 4 ^ 1) + 4 * (block / 4 ^ 1);
+    let across = |block: u32| ((block % 4) ^ 1) + 4 * ((block / 4) ^ 1);
     assert_eq!(words, (0..16).map(across).collect::<Vec<_>>());
 }
 

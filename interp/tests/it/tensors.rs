@@ -64,13 +64,14 @@ fn visit(map: &TensorMap, at: &[i32], mut each: impl FnMut(usize, Option<usize>)
             32 => 1,
             _ => 0,
         };
-        let swizzled = shared ^ (shared / 128 & mask) * 16;
+        let swizzled = shared ^ (((shared / 128) & mask) * 16);
         (0..width).for_each(|byte| each((swizzled + byte) as usize, inside.then_some((place + byte) as usize)));
     }
 }
 
 /// A kernel of one warp, whose thread 0 does `body` with `tile` of shared memory, `bar`, the
-/// coordinates `%c0` and so on, and the map at `%map`. Bytes of `tile` begin as 0xee, and end in `q`.
+/// coordinates `%c0` and so on, and the map at `%map`. Bytes of `tile` begin as 0xee, and end in
+/// `q`.
 fn kernel(at: &[i32], map: &str, body: &str) -> String {
     let coordinates: String = at.iter().enumerate().map(|(d, at)| format!("mov.b32 %c{d}, {at};\n")).collect();
     format!(
@@ -243,7 +244,7 @@ fn a_box_that_is_not_possible_stops_the_launch() {
         (TensorMap { boxes: vec![256, 256], ..good.clone() }, kernel(&at, OF_PARAM, &body), "stores 262144 bytes"),
         (
             TensorMap { extents: vec![64, 400], ..good.clone() },
-            kernel(&[0, 100], OF_PARAM, &load(&at, 256).replace("wait:", "wait:")),
+            kernel(&[0, 100], OF_PARAM, &load(&at, 256)),
             "out of bounds",
         ),
     ] {

@@ -6,8 +6,8 @@
 //! lacks the wait reads what was there before.
 //!
 //! No counter has these copies, because they pass by the unit whose metrics the counters are.
-//! Racecheck does not follow them. Initcheck does: bytes that nothing has written stay so where they
-//! are copied.
+//! Racecheck does not follow them. Initcheck does: bytes that nothing has written stay so where
+//! they are copied.
 
 use super::block::cluster::Neighbours;
 use super::memory;
@@ -57,7 +57,7 @@ enum Body {
 }
 
 impl Body {
-    /// What a lane copies.
+    /// The bytes that a lane copies.
     fn of(cx: &Context, warp: &Warp, bulk: Bulk, lane: usize) -> Result<Self, Reason> {
         let own = cx.neighbours.rank as u32;
         let place = |slot: u16, is_shared: bool| {

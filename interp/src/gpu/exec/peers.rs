@@ -14,25 +14,26 @@ use crate::gpu::vocabulary::{Space, each, lanes_where};
 
 /// Accesses shared memory at addresses within its window.
 pub(super) fn shared<A: Action>(cx: &mut Context, warp: &mut Warp, issue: Issue, addresses: Addresses, act: A) -> Flow {
-    let is_own = |address: u64| space::rank(address).is_none_or(|rank| rank == cx.neighbours.rank as u32);
-    // Without clusters, an address of no rank is one that is far out of bounds.
-    let alone = cx.neighbours.peers.len() == 1 && addresses.iter().any(|&address| !is_own(address));
-    if alone || addresses.iter().all(|&address| space::rank(address).is_none()) {
+    let any = addresses.iter().fold(0, |any, &address| any | address);
+    if space::rank(any).is_none() {
+        return memory::shared(cx, warp, issue, addresses, act);
+    }
+    let own = cx.neighbours.rank as u32;
+    let rank = |address: u64| space::rank(address).unwrap_or(own);
+    // Without clusters, an address of another rank is one that is far out of bounds.
+    if cx.neighbours.peers.len() == 1 && addresses.iter().any(|&address| rank(address) != own) {
         return memory::shared(cx, warp, issue, addresses, act);
     }
     let mut rest = issue.mask;
     while rest != 0 {
-        let rank = space::rank(addresses[rest.trailing_zeros() as usize]).unwrap_or(cx.neighbours.rank as u32);
-        let lanes = lanes_where(rest, |lane| match space::rank(addresses[lane]) {
-            None => rank == cx.neighbours.rank as u32,
-            Some(other) => other == rank,
-        });
+        let of = rank(addresses[rest.trailing_zeros() as usize]);
+        let lanes = lanes_where(rest, |lane| rank(addresses[lane]) == of);
         let mut offsets = each(|lane| space::without_rank(addresses[lane]));
         memory::lend(&mut offsets, lanes);
         let issue = Issue { mask: lanes, ..issue };
-        match rank == cx.neighbours.rank as u32 {
+        match of == own {
             true => memory::shared(cx, warp, issue, offsets, act),
-            false => of_peer(cx, warp, issue, (rank, offsets), act),
+            false => of_peer(cx, warp, issue, (of, offsets), act),
         }?;
         rest &= !lanes;
     }
@@ -74,8 +75,8 @@ fn of_peer<A: Action>(
 }
 
 /// Finds the lanes whose access to the block of this rank is possible, if there are any, and lends
-/// the other lanes their offsets. An access to a block that has ended is a fault for memcheck alone:
-/// a GPU may end that block later.
+/// the other lanes their offsets. An access to a block that has ended is a fault for memcheck
+/// alone: a GPU may end that block later.
 fn permitted<'i>(
     cx: &mut Context,
     warp: &mut Warp,

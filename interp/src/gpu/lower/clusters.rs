@@ -1,5 +1,5 @@
-//! Lowers what concerns clusters of blocks: their shape, addresses of their shared memory, and their
-//! scope.
+//! Lowers what concerns clusters of blocks: their shape, addresses of their shared memory, and
+//! their scope.
 
 use super::{Draft, Lowering, Result};
 use crate::gpu::code::{Access, PresetValue};
@@ -50,8 +50,8 @@ impl Lowering<'_, '_> {
         Draft { access: Access { sync: self.sync(opcode), ..Access::default() }, ..Draft::new(op) }
     }
 
-    /// The order that an opcode makes. Where clusters have several blocks, the scope of a cluster is
-    /// that of the device for racecheck, which knows no scope between them.
+    /// The order that an opcode makes. Where clusters have several blocks, the scope of a cluster
+    /// is that of the device for racecheck, which knows no scope between them.
     pub(super) fn sync(&self, opcode: &str) -> Sync {
         match self.is_clustered() && opcode.contains(".cluster") {
             true => Sync::of(&opcode.replace(".cluster", ".gpu")),

@@ -13,8 +13,8 @@
 //!   accesses of those that waited. Accesses after a `bar.arrive` are not before the barrier.
 //!   `bar.warp.sync` orders the lanes that it names. Threads that have ended count as arrived at
 //!   every barrier without a thread count.
-//! - `barrier.cluster` orders the accesses of all threads of a cluster before their arrivals ahead of
-//!   those after the last arrival. In clusters of several blocks, their scope and that of their
+//! - `barrier.cluster` orders the accesses of all threads of a cluster before their arrivals ahead
+//!   of those after the last arrival. In clusters of several blocks, their scope and that of their
 //!   `mbarrier`s counts as `.gpu`.
 //! - A release in one thread orders the accesses before it ahead of those after an acquire in
 //!   another thread that has seen it. A release is a fence followed by a strong write to a place,

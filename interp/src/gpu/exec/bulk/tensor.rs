@@ -66,7 +66,8 @@ impl TensorBox {
         inside(cx, place, access, u32::try_from(bytes).unwrap_or(u32::MAX))
     }
 
-    /// The pieces of a copy between a place in shared memory and the tensor; `loads`: to that place.
+    /// The pieces of a copy between a place in shared memory and the tensor; `loads`: to that
+    /// place.
     pub(super) fn pieces(&self, cx: &Context, shared: Place, loads: bool) -> Result<Vec<Piece>, Reason> {
         self.fits(cx, shared, if loads { AccessKind::Store } else { AccessKind::Load })?;
         let Place::Shared { rank, offset: base } = shared else { return Ok(Vec::new()) };
@@ -97,8 +98,8 @@ impl TensorBox {
         Ok(pieces)
     }
 
-    /// The address where a row of the box begins, which may lie before the tensor; `None` if the row
-    /// is outside of it.
+    /// The address where a row of the box begins, which may lie before the tensor; `None` if the
+    /// row is outside of it.
     fn start(&self, mut row: u64) -> Option<u64> {
         let mut address = self.map.address;
         for (index, &rows) in self.rows.iter().enumerate() {

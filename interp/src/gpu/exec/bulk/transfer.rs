@@ -1,4 +1,4 @@
-//! The copies in bulk that are under way in a cluster, and what it is to do one.
+//! Keeps the copies in bulk that are under way in a cluster, and does them.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,8 @@ pub(in super::super) const MOST_BYTES: usize = 4 << 20;
 /// A thread, by its block's rank and its number in the block.
 type Thread = (u32, u32);
 
-/// A place in memory, by its address, or by the rank of a block and the offset in its shared memory.
+/// A place in memory, by its address, or by the rank of a block and the offset in its shared
+/// memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Place {
     Global(u64),
@@ -34,7 +35,7 @@ pub(super) struct Piece {
     pub(super) bytes: u32,
 }
 
-/// Where bytes come from.
+/// The source of bytes.
 #[derive(Debug)]
 pub(super) enum Source {
     At(Place),
@@ -92,7 +93,8 @@ impl Transfer {
 
 impl Transfers {
     pub(in super::super) fn clear(&mut self) {
-        (self.list.clear(), self.groups.clear());
+        self.list.clear();
+        self.groups.clear();
         self.bytes = 0;
     }
 
