@@ -71,7 +71,8 @@ pub(super) struct Worker<'a> {
     totals: Totals,
     checker: Option<Box<Checker>>,
     /// Memory of ended clusters, for reuse by new ones.
-    spare: Vec<Cluster>,
+    #[expect(clippy::vec_box, reason = "a cluster is large, and goes from here to the turns and back")]
+    spare: Vec<Box<Cluster>>,
 }
 
 /// A block that has begun.

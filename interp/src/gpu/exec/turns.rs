@@ -84,7 +84,7 @@ struct Stopped {
 /// A block that waits for others.
 struct Waiting {
     turn: u64,
-    block: Cluster,
+    block: Box<Cluster>,
     /// The number of ended blocks of its thread at which it has another turn, and the pause after
     /// that turn.
     due: u64,
@@ -236,7 +236,7 @@ impl<'a> Blocks<'a> {
 }
 
 /// A turn, its block if the host has the memory for it, and the pause after it.
-type Picked = (u64, Option<Cluster>, u64);
+type Picked = (u64, Option<Box<Cluster>>, u64);
 
 impl Stopped {
     /// Replaces a known stop if this one takes precedence.

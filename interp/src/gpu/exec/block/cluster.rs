@@ -52,7 +52,7 @@ pub(in super::super) enum Turn {
     /// The cluster has ended; the value is its total work.
     Ended(u64),
     /// The whole cluster waits for others.
-    Waits(Cluster),
+    Waits(Box<Cluster>),
     /// A block has stopped, after this much work of the cluster.
     Stopped(Box<Stop>, u64),
 }
@@ -109,7 +109,7 @@ impl Cluster {
 impl Worker<'_> {
     /// Begins the cluster of this number, counted with x fastest; `None` if the host has too little
     /// memory.
-    pub(in super::super) fn begin(&mut self, number: u64) -> Option<Cluster> {
+    pub(in super::super) fn begin(&mut self, number: u64) -> Option<Box<Cluster>> {
         let mut cluster = match self.spare.pop() {
             Some(spare) => spare,
             None => self.room()?,
@@ -131,7 +131,7 @@ impl Worker<'_> {
     }
 
     /// Allocates the host memory of a cluster.
-    fn room(&self) -> Option<Cluster> {
+    fn room(&self) -> Option<Box<Cluster>> {
         let ranks = || 0..self.launch.code.cluster_blocks();
         let peer = |_| {
             let checked = self.checker.as_ref().map(|checker| RefCell::new(Box::new(checker.another())));
@@ -139,12 +139,12 @@ impl Worker<'_> {
         };
         let blocks = ranks().map(|_| self.block()).collect::<Option<_>>()?;
         let peers = ranks().map(peer).collect::<Option<_>>()?;
-        Some(Cluster { blocks, peers, transfers: RefCell::default() })
+        Some(Box::new(Cluster { blocks, peers, transfers: RefCell::default() }))
     }
 
     /// Runs a cluster until it ends or waits for others. `elsewhere` is the work of the blocks that
     /// share its limit.
-    pub(in super::super) fn run(&mut self, mut cluster: Cluster, elsewhere: u64) -> Turn {
+    pub(in super::super) fn run(&mut self, mut cluster: Box<Cluster>, elsewhere: u64) -> Turn {
         let rounds = cluster.blocks.len().min(ROUNDS);
         let mut left = rounds;
         loop {
@@ -152,7 +152,7 @@ impl Worker<'_> {
                 if !cluster.peers[rank].has_ended()
                     && let Err(stop) = self.run_block(&mut cluster, rank, elsewhere)
                 {
-                    return self.stopped(cluster, stop);
+                    return self.stopped(*cluster, stop);
                 }
             }
             left -= 1;
@@ -167,7 +167,7 @@ impl Worker<'_> {
             } else if let Some(rank) = cluster.stuck() {
                 let fault = cluster.blocks[rank].deadlock();
                 if let Err(stop) = self.ended(&mut cluster, rank, Some(fault)) {
-                    return self.stopped(cluster, stop);
+                    return self.stopped(*cluster, stop);
                 }
                 left = rounds;
             }
@@ -183,7 +183,9 @@ impl Worker<'_> {
         let neighbours = Neighbours { peers: &cluster.peers, rank, transfers: &cluster.transfers };
         neighbours.peers[rank].exchange(&mut self.checker);
         let outcome = self.run_warps(&mut cluster.blocks[rank], neighbours, elsewhere.saturating_add(others));
-        if let Ok(true) = outcome {
+        if let Ok(true) = outcome
+            && !self.launch.code.bulks.is_empty()
+        {
             bulk::end(neighbours, self.launch.global, self.launch.touched, self.checker.as_deref_mut());
         }
         neighbours.peers[rank].exchange(&mut self.checker);
@@ -262,6 +264,9 @@ impl Launch<'_> {
 
     /// The number of the block of this rank in a cluster.
     pub(in super::super) fn member(&self, cluster: u64, rank: u64) -> u64 {
+        if self.code.cluster.is_none() {
+            return cluster;
+        }
         let (shape, [across, down, _]) = (self.code.cluster_shape(), self.clusters());
         let cluster = [cluster % across, cluster / across % down, cluster / across / down];
         let within = [rank % shape[0], rank / shape[0] % shape[1], rank / shape[0] / shape[1]];

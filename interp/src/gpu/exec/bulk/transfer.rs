@@ -93,9 +93,9 @@ impl Transfer {
 
 impl Transfers {
     pub(in super::super) fn clear(&mut self) {
-        self.list.clear();
-        self.groups.clear();
-        self.bytes = 0;
+        if !self.list.is_empty() || !self.groups.is_empty() {
+            *self = Self::default();
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
