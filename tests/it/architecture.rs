@@ -40,7 +40,7 @@ const ROOMS: &[(&str, &str, &[&[&str]])] = &[
             &["vocabulary"],
             &["mem", "model", "modifiers"],
             // The text of PTX, and the computations of its instructions.
-            &["isa", "parse", "reason", "semantics", "variables"],
+            &["isa", "parse", "reason", "semantics", "tensor_map", "variables"],
             &["code", "spelling"],
             &["cfg", "check", "work"],
             &["lower"],

@@ -4,6 +4,8 @@
 //!  device, host, managed, pool (allocate, free) --> table <-- pointer (what an address is)
 //!                                                     |
 //!                      copy, boxes, batch, fill <-----+  side (the bytes behind an address)
+//!
+//!  tensor (maps of tensors in memory, for kernels)
 //! ```
 
 mod batch;
@@ -17,6 +19,7 @@ mod pointer;
 mod pool;
 mod side;
 mod table;
+mod tensor;
 mod traffic;
 
 pub(crate) use boxes::Copy3d;

@@ -296,6 +296,61 @@ pub(crate) fn registers_of_tile(bytes: u8, side_by_side: u8) -> usize {
     usize::from(bytes * side_by_side) / if bytes == 8 { 8 } else { 4 }
 }
 
+/// A copy in bulk: its registers, and what it does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bulk {
+    /// Generic addresses.
+    pub(crate) to: u16,
+    pub(crate) from: u16,
+    /// The number of bytes.
+    pub(crate) size: u16,
+    /// The address of the barrier where it ends; `None` for a copy in a group.
+    pub(crate) barrier: Option<u16>,
+    /// The ranks of the blocks that get the bytes, a bit each, if there may be several.
+    pub(crate) ranks: Option<u16>,
+    /// The sum that it makes, if it adds.
+    pub(crate) reduce: Option<Reduce>,
+    pub(crate) to_shared: bool,
+    pub(crate) from_shared: bool,
+    /// The box of a tensor that it copies, in place of bytes side by side.
+    pub(crate) tensor: Option<Tensor>,
+}
+
+/// The registers that name a box of a tensor.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tensor {
+    /// The generic address of the tensor's map.
+    pub(crate) map: u16,
+    /// The place in each dimension.
+    pub(crate) at: [u16; 5],
+    /// The number of dimensions.
+    pub(crate) dimensions: u8,
+}
+
+/// The type of the elements that a copy adds to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reduce {
+    U32,
+    U64,
+    F16,
+    Bf16,
+    F32,
+}
+
+impl Reduce {
+    /// The type in an opcode that adds.
+    pub(crate) fn of(opcode: &str) -> Option<Self> {
+        let kind = opcode.starts_with("cp.reduce").then(|| opcode.rsplit('.').next())??;
+        Some(match kind {
+            "u32" | "s32" => Self::U32,
+            "u64" => Self::U64,
+            "f16" => Self::F16,
+            "bf16" => Self::Bf16,
+            _ => Self::F32,
+        })
+    }
+}
+
 /// The type of an element of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Element {
@@ -416,6 +471,8 @@ pub(crate) struct Code {
     pub(crate) cleared: Vec<(File, u16)>,
     /// The number of registers in each file: predicates, 32 bits, 64 bits.
     pub(crate) registers: [usize; 3],
+    /// The shape of a cluster in blocks, if the kernel gives one.
+    pub(crate) cluster: Option<[u8; 3]>,
     /// Bytes of static shared memory.
     pub(crate) shared_bytes: u32,
     /// Alignment of dynamic shared memory.
@@ -431,6 +488,8 @@ pub(crate) struct Code {
     pub(crate) products: Vec<Box<[Product]>>,
     /// Its fragments of matrices that are loaded or stored.
     pub(crate) fragments: Vec<Fragment>,
+    /// Its copies in bulk.
+    pub(crate) bulks: Vec<Bulk>,
     /// The targets of its indexed branches. Several branches may share a table.
     pub(crate) tables: Vec<Vec<u32>>,
     /// Pairs of pcs, in both orders: a load of a guess, and the compare-and-swap that refuses it
@@ -439,6 +498,16 @@ pub(crate) struct Code {
 }
 
 impl Code {
+    /// The shape of a cluster in blocks. Without clusters, each block is its own.
+    pub(crate) fn cluster_shape(&self) -> [u64; 3] {
+        self.cluster.map_or([1; 3], |shape| shape.map(u64::from))
+    }
+
+    /// The blocks of a cluster.
+    pub(crate) fn cluster_blocks(&self) -> u64 {
+        self.cluster_shape().iter().product()
+    }
+
     /// The offset where dynamic shared memory begins: after the static shared memory.
     pub(crate) fn dynamic_base(&self) -> u32 {
         self.shared_bytes.next_multiple_of(self.dynamic_align.max(1))

@@ -547,6 +547,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CvtaGlobal    "cvta{,.to}.global.u64"       (u64) -> u64    = |a| a;
     CvtaShared    "cvta.shared{cta}.u64"        (u64) -> u64    = |a| space::SHARED.wrapping_add(a);
     CvtaToShared  "cvta.to.shared{cta}.u64"     (u64) -> u64    = |a: u64| a.wrapping_sub(space::SHARED);
+    CvtaCluster   "cvta.shared::cluster.u64"    (u64) -> u64    = |a| space::SHARED.wrapping_add(a);
+    CvtaToCluster "cvta.to.shared::cluster.u64" (u64) -> u64    = |a: u64| a.wrapping_sub(space::SHARED);
     CvtaLocal     "cvta.local.u64"              (u64) -> u64    = |a| space::LOCAL.wrapping_add(a);
     CvtaToLocal   "cvta.to.local.u64"           (u64) -> u64    = |a: u64| a.wrapping_sub(space::LOCAL);
     CvtaConst     "cvta{,.to}.const.u64"        (u64) -> u64    = |a| a;
@@ -554,7 +556,12 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CvtaToParam   "cvta.to.param.u64"           (u64) -> u64    = |a: u64| a.wrapping_sub(space::PARAM);
     IsGlobal      "isspacep.global"             (u64) -> bool   = |a| space::window(a) == 0 && !space::is_constant(a);
     IsConst       "isspacep.const"              (u64) -> bool   = space::is_constant;
-    IsShared      "isspacep.shared{,::cta,::cluster}" (u64) -> bool = |a| space::window(a) == space::SHARED;
+    IsShared      "isspacep.shared{,::cta,::cluster}" [IsShared] = peers::is_own;
+    IsWindow      "window of shared memory"     (u64) -> bool   = |a| space::window(a) == space::SHARED;
+    Mapa32        "mapa.shared::cluster.u32"    (u32, u32) -> u32 = |a, rank| space::mapped(u64::from(a), rank) as u32;
+    Mapa64        "mapa{,.shared::cluster}.u64" (u64, u32) -> u64 = space::mapped;
+    RankOf32      "getctarank.shared::cluster.u32" [RankOf32] = peers::rank_of::<u32>;
+    RankOf64      "getctarank{,.shared::cluster}.u64" [RankOf64] = peers::rank_of::<u64>;
     IsLocal       "isspacep.local"              (u64) -> bool   = |a| space::window(a) == space::LOCAL;
     IsParam       "isspacep.param{,::entry}"    (u64) -> bool   = |a| space::window(a) == space::PARAM;
 
@@ -564,20 +571,25 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     LdGlobalAhead "ld.global{,.nc}{evict}{ahead}{vector}.{type}" [Load]     = memory::load_global;
     LdGlobalHinted "ld.global{,.nc}{evict}.L2::cache_hint{,.L2::64B,.L2::128B,.L2::256B}{vector}.{type}" [Load] = memory::load_global;
     LdShared    "ld{read}.shared{cta}{vector}.{type}"           [Load]      = memory::load_shared;
+    // An address of a cluster's shared memory becomes a generic one.
+    LdCluster   "ld{read}.shared::cluster{vector}.{type}"       [Load]      = memory::load_generic;
     LdLocal     "ld{read}.local{cache}{vector}.{type}"          [Load]      = memory::load_local;
     LdGenericAcquire "ld{acquire}{vector}.{type}"               [Load]      = memory::load_generic;
     LdGlobalAcquire  "ld{acquire}.global{vector}.{type}"        [Load]      = memory::load_global;
     LdSharedAcquire  "ld{acquire}.shared{cta}{vector}.{type}"   [Load]      = memory::load_shared;
+    LdClusterAcquire "ld{acquire}.shared::cluster{vector}.{type}" [Load]    = memory::load_generic;
     LdParam     "ld.param{param}{vector}.{type}"                [Load]      = memory::load_param;
     LdConst     "ld.const{vector}.{type}"                       [Load]      = memory::load_const;
     StGeneric   "st{write}{cache}{vector}.{type}"               [Store]     = memory::store_generic;
     StGlobal    "st{write}.global{cache}{vector}.{type}"        [Store]     = memory::store_global;
     StGlobalHinted "st.global{evict}.L2::cache_hint{vector}.{type}" [Store] = memory::store_global;
     StShared    "st{write}.shared{cta}{vector}.{type}"          [Store]     = memory::store_shared;
+    StCluster   "st{write}.shared::cluster{vector}.{type}"      [Store]     = memory::store_generic;
     StLocal     "st{write}.local{cache}{vector}.{type}"         [Store]     = memory::store_local;
     StGenericRelease "st{release}{vector}.{type}"               [Store]     = memory::store_generic;
     StGlobalRelease  "st{release}.global{vector}.{type}"        [Store]     = memory::store_global;
     StSharedRelease  "st{release}.shared{cta}{vector}.{type}"   [Store]     = memory::store_shared;
+    StClusterRelease "st{release}.shared::cluster{vector}.{type}" [Store]   = memory::store_generic;
     // The policy value is opaque. Accesses take it, but neither their values nor their counters
     // depend on it. The fraction, which PTX makes optional, is required here.
     CreatePolicy "createpolicy.fractional.L2::{evict_last,evict_normal,evict_first,evict_unchanged}{,.L2::evict_first,.L2::evict_unchanged}.b64" (f32) -> u64 = |_| 0;
@@ -587,15 +599,30 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     CopyCommit  "cp.async.commit_group"                         [Nothing]   = copies::commit;
     CopyWait    "cp.async.wait_group"                           [CopyWait]  = copies::wait_group;
     CopyWaitAll "cp.async.wait_all"                             [Nothing]   = copies::wait_all;
+    // See `exec::bulk`.
+    BulkCopy    "cp.async.bulk.{shared::cluster,shared::cta}.global.mbarrier::complete_tx::bytes{,.multicast::cluster}{,.L2::cache_hint}" [Bulk] = bulk::copy;
+    BulkSend    "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes" [Bulk] = bulk::copy;
+    BulkStore   "cp.async.bulk.global.shared::cta.bulk_group{,.L2::cache_hint}" [Bulk] = bulk::copy;
+    BulkAdd     "cp.reduce.async.bulk.global.shared::cta.bulk_group{,.L2::cache_hint}.add.{u32,s32,u64,f32,noftz.f16,noftz.bf16}" [Bulk] = bulk::copy;
+    BulkAddSend "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.{u32,s32,u64}" [Bulk] = bulk::copy;
+    TensorLoad  "cp.async.bulk.tensor.{1d,2d,3d,4d,5d}.{shared::cluster,shared::cta}.global{,.tile}.mbarrier::complete_tx::bytes{,.multicast::cluster}{,.L2::cache_hint}" [Tensor] = bulk::copy;
+    TensorStore "cp.async.bulk.tensor.{1d,2d,3d,4d,5d}.global.shared::cta{,.tile}.bulk_group{,.L2::cache_hint}" [Tensor] = bulk::copy;
+    TensorPrefetch "cp.async.bulk.prefetch.tensor.{1d,2d,3d,4d,5d}.L2.global{,.tile}{,.L2::cache_hint}" [TensorHint] = control::nothing;
+    MapPrefetch "prefetch{,.param,.const}.tensormap"            [Hint]      = control::nothing;
+    BulkCommit  "cp.async.bulk.commit_group"                    [Nothing]   = bulk::commit;
+    BulkWait    "cp.async.bulk.wait_group{,.read}"              [BulkWait]  = bulk::wait_group;
+    BulkPrefetch "cp.async.bulk.prefetch.L2.global{,.L2::cache_hint}" [BulkHint] = control::nothing;
     LdMatrix    "ldmatrix.sync.aligned.m8n8.{x1,x2,x4}.shared{cta}.b16" [Matrix] = matrix::load;
     LdColumns   "ldmatrix.sync.aligned.m8n8.{x1,x2,x4}.trans.shared{cta}.b16" [Matrix] = matrix::load_transposed;
     StMatrix    "stmatrix.sync.aligned.m8n8.{x1,x2,x4}.shared{cta}.b16" [MatrixStore] = matrix::store;
     StColumns   "stmatrix.sync.aligned.m8n8.{x1,x2,x4}.trans.shared{cta}.b16" [MatrixStore] = matrix::store_transposed;
     MovMatrix   "movmatrix.sync.aligned.m8n8.trans.b16"         [Transpose] = matrix::transpose;
     Membar      "membar.{cta,gl,sys}"                           [Fence]     = control::fence;
+    // The unit of copies sees memory in the order of the program.
+    FenceProxy  "fence.proxy.async{,.global,.shared::cta,.shared::cluster}" [Nothing] = control::nothing;
     Fence       "fence{,.sc,.acq_rel}.{cta,cluster,gpu,sys}"    [Fence]     = control::fence;
 
-    /// Atomics
+    /// Atomics, which may also say `.shared::cluster` where they name no space
     // The types are those of the value in memory and of the operands, in order. libcu++ spells the
     // ordering after the operation.
     AtomAddU32  "{atom,red}{where}{order}{scope}{where}.add{order}{scope}.u32" [Atomic u32] = u32::wrapping_add;
@@ -653,6 +680,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     Count       "barrier{,.cta}.red.popc.u32"                   [BarrierCount] = barrier::count;
     All         "barrier{,.cta}.red.and.pred"                   [BarrierVote] = barrier::all;
     Any         "barrier{,.cta}.red.or.pred"                    [BarrierVote] = barrier::any;
+    ClusterArrive "barrier.cluster.arrive{,.release,.relaxed}{,.aligned}" [Meet] = barrier::arrive_cluster;
+    ClusterWait "barrier.cluster.wait{,.acquire}{,.aligned}"    [Meet]      = barrier::wait_cluster;
     Nanosleep   "nanosleep.u32"                                 [Sleep]     = control::sleep;
     Dependents  "griddepcontrol.{launch_dependents,wait}"       [Nothing]   = control::nothing;
     Prefetch    "prefetch{,.global,.local}.{L1,L2}"             [Hint]      = control::nothing;
@@ -695,6 +724,8 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     MbarDrop    "mbarrier.arrive_drop{,.noComplete,.expect_tx}{publish}{block}.b64" [Arrival] = arrivals::drop_out;
     MbarExpect  "mbarrier.expect_tx{,.relaxed.cta,.relaxed.cluster}{block}.b64" [Arrival] = arrivals::arrive;
     MbarComplete "mbarrier.complete_tx{,.relaxed.cta,.relaxed.cluster}{block}.b64" [Arrival] = arrivals::arrive;
+    MbarArriveAt "mbarrier.{arrive,arrive_drop}{,.noComplete,.expect_tx}{publish}.shared::cluster.b64" [Arrival] = arrivals::arrive;
+    MbarExpectAt "mbarrier.{expect_tx,complete_tx}{,.relaxed.cta,.relaxed.cluster}.shared::cluster.b64" [Arrival] = arrivals::arrive;
     MbarLook    "mbarrier.{test_wait,try_wait}{,.parity}{receive}{block}.b64" [Arrival] = arrivals::look;
     CopyArrive  "cp.async.mbarrier.arrive{,.noinc}{block}.b64"  [Arrival]   = arrivals::arrive;
     MbarHasLeft "end of the phase of an mbarrier"               (u64, u64) -> bool = has_left;
@@ -757,6 +788,18 @@ pub(crate) enum Shape {
     CopyRead,
     /// The number of the latest groups of copies that need not be complete.
     CopyWait,
+    /// Two addresses and a number of bytes, and perhaps a barrier and the ranks of blocks; with a
+    /// cache hint, a policy.
+    Bulk,
+    /// The number of the latest groups of copies in bulk that need not be complete.
+    BulkWait,
+    /// An address and a number of bytes; with a cache hint, a policy. It has no effect.
+    BulkHint,
+    /// An address and a box of a tensor, in the order of the copy, and perhaps a barrier and the
+    /// ranks of blocks; with a cache hint, a policy.
+    Tensor,
+    /// A box of a tensor; with a cache hint, a policy. It has no effect.
+    TensorHint,
     /// A register for each matrix, and the address of a row.
     Matrix,
     /// The address of a row, and a register for each matrix.
@@ -769,6 +812,12 @@ pub(crate) enum Shape {
     FragmentStore,
     /// Registers of the sum, of two matrices, and of an addend.
     Product,
+    /// A predicate, and a generic address.
+    IsShared,
+    /// A rank, and an address of 32 bits.
+    RankOf32,
+    /// A rank, and an address of 64 bits.
+    RankOf64,
     /// A label.
     Branch,
     /// A register and a table of labels.
@@ -793,6 +842,8 @@ pub(crate) enum Shape {
     Barrier,
     /// A barrier's number, and the number of threads that it waits for.
     Arrive,
+    /// None: it concerns the barrier of the cluster.
+    Meet,
     /// A 32-bit result, a barrier's number, perhaps the number of threads that it waits for, and a
     /// predicate.
     BarrierCount,

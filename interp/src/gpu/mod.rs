@@ -24,6 +24,8 @@ mod report;
 mod semantics;
 mod spelling;
 pub mod stop;
+#[doc(hidden)]
+pub mod tensor_map;
 mod variables;
 mod vocabulary;
 mod work;

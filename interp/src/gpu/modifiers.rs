@@ -211,7 +211,7 @@ impl Sync {
     /// The ordering that an opcode specifies, for `ld`, `st`, `atom`, `red`, `fence` and `membar`.
     /// Volatile accesses are relaxed in `.sys` scope. Unless they say otherwise, atomics are
     /// relaxed in `.gpu` scope, and fences both acquire and release. The scope of
-    /// a cluster is the block; kernels with larger clusters may not name it.
+    /// a cluster is the block; for larger clusters see `lower::clusters`.
     pub(crate) fn of(opcode: &str) -> Self {
         let says = |any: &[&str]| opcode.split('.').any(|part| any.contains(&part));
         let (fence, atomic) = (says(&["fence", "membar"]), says(&["atom", "red"]));

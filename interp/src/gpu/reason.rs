@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::mem::{Nearest, space};
-use super::vocabulary::{AccessKind, Space};
+use super::vocabulary::{AccessKind, BARRIERS, Space};
 use crate::error::{Error, counted};
 
 /// One thread at one instruction.
@@ -83,6 +83,24 @@ pub enum Reason {
         /// The barriers that they name.
         barriers: [u32; 2],
     },
+    /// A thread waits at the barrier of its cluster without having arrived there, or arrives again
+    /// before it has waited.
+    ClusterBarrier {
+        /// True if it arrives again.
+        again: bool,
+    },
+    /// An address in the shared memory of a block that the cluster does not have.
+    OutsideCluster {
+        /// The rank of that block.
+        rank: u32,
+        /// The number of blocks of the cluster.
+        blocks: u32,
+    },
+    /// An access to the shared memory of another block of the cluster, which has ended.
+    EndedBlock {
+        /// The rank of that block.
+        rank: u32,
+    },
     /// One block alone exceeded the work limit of the launch:
     /// [`crate::gpu::Config::work_limit`].
     WorkLimit(u64),
@@ -152,6 +170,25 @@ pub enum Reason {
         /// The most that it keeps.
         limit: u32,
     },
+    /// A copy in bulk whose address or size is not a multiple of what it must be.
+    BulkAlignment {
+        /// The operand: its source, destination, size or barrier.
+        what: &'static str,
+        /// Its value; the offset in shared memory.
+        value: u64,
+        /// The number of which it must be a multiple.
+        align: u64,
+    },
+    /// A copy of a box of a tensor, by an address where no tensor map is.
+    NoTensorMap {
+        /// The address.
+        address: u64,
+    },
+    /// A copy of a box of a tensor that has another number of dimensions than the instruction.
+    OtherTensor {
+        /// The dimensions of the tensor, and those that the instruction names.
+        dimensions: [u32; 2],
+    },
     /// The launch itself is impossible.
     Launch(String),
     /// The kernel uses something that the software GPU does not support.
@@ -163,7 +200,7 @@ pub enum Reason {
 pub struct Waiting {
     /// The warp's number in its block.
     pub warp: u32,
-    /// The barrier's number.
+    /// The barrier's number, or 16 for the barrier of the block's cluster.
     pub barrier: u32,
     /// The number of threads that it waits for; 0 means all.
     pub threads: u32,
@@ -196,6 +233,17 @@ impl BadAccess {
             return Some(-i64::try_from(nearest.base - self.address).unwrap_or(i64::MAX));
         }
         self.address.checked_sub(end).map(|distance| i64::try_from(distance).unwrap_or(i64::MAX))
+    }
+
+    /// Why the access is not possible in a space of so many bytes, if it is not. Its address is to
+    /// be a multiple of `align`.
+    pub(crate) fn beyond(self, align: u64) -> Option<Reason> {
+        let inside = self.address.checked_add(u64::from(self.bytes)).is_some_and(|end| end <= self.space_bytes);
+        match (inside, self.address.is_multiple_of(align)) {
+            (true, true) => None,
+            (true, false) => Some(Reason::Misaligned(self)),
+            (false, _) => Some(Reason::OutOfBounds(self)),
+        }
     }
 
     fn tell(&self, f: &mut fmt::Formatter<'_>, language: Language) -> fmt::Result {
@@ -270,6 +318,7 @@ impl Reason {
                 f.write_str("waits at a barrier for warps that wait at another:")?;
                 for Waiting { warp, barrier, threads } in waiting.iter().take(4) {
                     match threads {
+                        0 if *barrier == BARRIERS as u32 => write!(f, " warp {warp} at the barrier of its cluster,")?,
                         0 => write!(f, " warp {warp} at barrier {barrier},")?,
                         threads => write!(
                             f,
@@ -290,6 +339,22 @@ impl Reason {
                 f,
                 "waits at barrier {of_a} in lane {a} and {of_b} in lane {b} of its warp, or for different counts; let a \
                  warp name one barrier and count"
+            ),
+            Reason::ClusterBarrier { again: false } => f.write_str(
+                "waits at the barrier of its cluster, where it has not arrived; let it execute `barrier.cluster.arrive` first",
+            ),
+            Reason::ClusterBarrier { again: true } => f.write_str(
+                "arrives again at the barrier of its cluster; let it execute `barrier.cluster.wait` in between",
+            ),
+            Reason::OutsideCluster { rank, blocks } => write!(
+                f,
+                "accesses the shared memory of block {rank} of its cluster, which has {}; check the rank",
+                counted(blocks, "block")
+            ),
+            Reason::EndedBlock { rank } => write!(
+                f,
+                "accesses the shared memory of block {rank} of its cluster, which has ended; let all blocks meet at the \
+                 barrier of the cluster before they end"
             ),
             Reason::WorkLimit(limit) => write!(
                 f,
@@ -342,6 +407,24 @@ impl Reason {
                 f,
                 "begins another copy while {limit} copies of its warp are under way, the most that the software GPU \
                  keeps; wait for earlier ones first"
+            ),
+            Reason::BulkAlignment { what: "size", value, align } => write!(
+                f,
+                "copies {} in bulk: its size must be a multiple of {align}; copy the rest with plain stores",
+                counted(*value, "byte")
+            ),
+            Reason::BulkAlignment { what, value, align } => {
+                write!(f, "copies in bulk with its {what} at {value:#x}: misaligned, it must be a multiple of {align}; check the offset")
+            }
+            Reason::NoTensorMap { address } => write!(
+                f,
+                "copies a box of a tensor, but there is no tensor map at {address:#x}; pass one of `cuTensorMapEncodeTiled` as a \
+                 parameter, or copy it to global memory"
+            ),
+            Reason::OtherTensor { dimensions: [has, names] } => write!(
+                f,
+                "copies a box of a tensor that has {}, and it names {names}; make the map for as many",
+                counted(*has, "dimension")
             ),
             Reason::Launch(context) => f.write_str(context),
             Reason::Unsupported(error) => fmt::Display::fmt(error, f),

@@ -24,7 +24,7 @@ impl Form {
                 _ => 12,
             },
             Shape::Copy | Shape::CopyRead => 24,
-            Shape::CopyWait => 4,
+            Shape::CopyWait | Shape::BulkWait | Shape::Bulk | Shape::Tensor => 4,
             Shape::Matrix | Shape::MatrixStore => 60,
             Shape::Fragment | Shape::FragmentStore => 200,
             Shape::Transpose => 12,
@@ -36,7 +36,7 @@ impl Form {
             Shape::Vote(_) | Shape::Elect(_) => 10,
             Shape::Frame => 12,
             Shape::BranchTable => 40,
-            Shape::Barrier | Shape::BarrierCount | Shape::BarrierVote | Shape::Arrive => 6,
+            Shape::Barrier | Shape::BarrierCount | Shape::BarrierVote | Shape::Arrive | Shape::Meet => 6,
             Shape::Call | Shape::Return | Shape::Fence | Shape::WarpSync => 4,
             _ => 1,
         }

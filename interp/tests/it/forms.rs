@@ -313,9 +313,10 @@ fn lanes_whose_guard_is_off_keep_their_old_values() {
     }
 }
 
-/// Forms that depend on the kind of their operands or on windows, which `text.rs` tests, and opaque
-/// forms, which `policies.rs` and `arrivals.rs` test.
-const ELSEWHERE: &[&str] = &["mov.b32", "mov.b64", "cvta", "isspacep", "createpolicy", "mbarrier.pending_count"];
+/// Forms that depend on the kind of their operands or on windows, which `text.rs` and `clusters.rs`
+/// test, and opaque forms, which `policies.rs` and `arrivals.rs` test.
+const ELSEWHERE: &[&str] =
+    &["mov.b32", "mov.b64", "cvta", "isspacep", "mapa", "createpolicy", "mbarrier.pending_count"];
 
 #[test]
 fn every_form_that_is_a_function_is_recorded() {

@@ -3,7 +3,9 @@
 
 mod arrivals;
 mod barriers;
+mod bulk;
 mod check;
+mod clusters;
 mod cooperative;
 mod copies;
 mod counters;
@@ -34,6 +36,7 @@ mod races;
 mod random;
 mod record;
 mod report;
+mod tensors;
 mod text;
 mod together;
 mod widths;

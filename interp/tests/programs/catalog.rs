@@ -199,5 +199,5 @@ fn sort_out(all: &[String], accepts: &dyn Fn(&[String]) -> bool, taken: &mut Vec
 /// approximations; addresses in other spaces; policies, which are opaque; parts of an instruction,
 /// which do nothing by themselves.
 fn is_vague(pattern: &str) -> bool {
-    ["approx", "full", "cvta", "isspacep", "createpolicy", " "].iter().any(|part| pattern.contains(part))
+    ["approx", "full", "cvta", "isspacep", "mapa", "createpolicy", " "].iter().any(|part| pattern.contains(part))
 }

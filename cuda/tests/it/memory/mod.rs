@@ -2,6 +2,7 @@
 
 mod allocations;
 mod copies;
+mod tensor;
 
 use std::ffi::c_void;
 

@@ -33,6 +33,7 @@ impl Checker {
                 | Reason::Deadlock { .. }
                 | Reason::BadBarrier { .. }
                 | Reason::MixedBarrier { .. }
+                | Reason::ClusterBarrier { .. }
         );
         barrier && self.fault(Check::Synccheck, warp, lane, pc, reason)
     }

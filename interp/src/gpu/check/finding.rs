@@ -102,7 +102,7 @@ pub enum Strength {
     Volatile,
     /// `relaxed`, `acquire`, `release`, or an atomic operation: it may, within its scope.
     Atomic {
-        /// True if its scope is only the block: `.cta`, or `.cluster`, which is one block here.
+        /// True if its scope is only the block: `.cta`, or `.cluster` where it is one block.
         block: bool,
     },
 }

@@ -37,6 +37,11 @@ impl Initcheck {
         self.local.iter_mut().for_each(Written::clear);
     }
 
+    /// The bytes of shared memory that have been written.
+    pub(super) fn of_shared(&self) -> &Written {
+        &self.shared
+    }
+
     pub(super) fn shared(&self, log: &mut Log, block: u64, access: &Access) {
         look(&self.shared, log, block, access, access.offsets, (Space::Shared, None));
     }

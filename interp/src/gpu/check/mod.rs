@@ -64,6 +64,7 @@ pub(crate) use racecheck::MAX_BLOCKS as MAX_RACECHECK_BLOCKS;
 use super::code::{self, Code};
 use super::invalid;
 use super::mem::Allocation;
+use super::mem::written::Written;
 use super::modifiers::Sync;
 use super::vocabulary::{AccessKind, LANES};
 use crate::error::Error;
@@ -218,6 +219,13 @@ pub(crate) struct OfBlock {
     racecheck: Option<racecheck::OfBlock>,
 }
 
+impl OfBlock {
+    /// The bytes of the block's shared memory that have been written, if initcheck follows them.
+    pub(crate) fn written(&self) -> Option<&Written> {
+        self.initcheck.as_ref().map(Initcheck::of_shared)
+    }
+}
+
 /// Findings, in the order of their first occurrence.
 #[derive(Debug, Default)]
 struct Log {
@@ -370,6 +378,28 @@ impl Checker {
         if let Some(racecheck) = &mut self.racecheck {
             racecheck.look(&mut self.log, access, None, changes);
         }
+    }
+
+    /// Checks an access to the shared memory of another block of the cluster, whose state is
+    /// `peer`.
+    #[cold]
+    pub(crate) fn peer(&mut self, access: &Access, peer: &mut OfBlock, changes: impl Fn(usize) -> bool) {
+        if let Some(initcheck) = &peer.initcheck {
+            initcheck.shared(&mut self.log, self.block, access);
+        }
+        if let (Some(racecheck), Some(peer)) = (&mut self.racecheck, &mut peer.racecheck) {
+            racecheck.look_at_peer(&mut self.log, access, peer, changes);
+        }
+    }
+
+    /// The bytes of the block's shared memory that have been written, if initcheck follows them.
+    pub(crate) fn written(&self) -> Option<&Written> {
+        self.initcheck.as_ref().map(Initcheck::of_shared)
+    }
+
+    /// Returns whether this checker is on.
+    pub(crate) fn has(&self, check: Check) -> bool {
+        self.checks.contains(check)
     }
 
     /// Checks an access to local memory. `stride` is the distance in bytes between the memory of

@@ -22,14 +22,20 @@ impl Reason {
     #[doc(hidden)]
     pub fn rule(&self) -> &'static str {
         match self {
-            Reason::OutOfBounds(_) => "memcheck/oob",
-            Reason::Misaligned(_) => "memcheck/misaligned",
+            Reason::OutOfBounds(_)
+            | Reason::OutsideCluster { .. }
+            | Reason::EndedBlock { .. }
+            | Reason::NoTensorMap { .. }
+            | Reason::OtherTensor { .. } => "memcheck/oob",
+            Reason::Misaligned(_) | Reason::BulkAlignment { .. } => "memcheck/misaligned",
             Reason::ReadOnly(_) => "memcheck/read-only",
             Reason::BadFree { .. } => "memcheck/free",
             Reason::StackOverflow { .. } => "memcheck/stack",
             Reason::DivergentBarrier { .. } => "synccheck/divergent",
             Reason::Deadlock { .. } => "synccheck/deadlock",
-            Reason::BadBarrier { .. } | Reason::MixedBarrier { .. } => "synccheck/barrier",
+            Reason::BadBarrier { .. } | Reason::MixedBarrier { .. } | Reason::ClusterBarrier { .. } => {
+                "synccheck/barrier"
+            }
             Reason::WorkLimit(_) | Reason::LaunchLimit { .. } | Reason::GridLimit { .. } => "launch/limit",
             Reason::Trap => "launch/trap",
             Reason::Assertion { .. } => "launch/assert",

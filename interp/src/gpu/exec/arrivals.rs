@@ -5,7 +5,7 @@
 //! again, and lets the other warps run in between.
 
 use super::warp::Warp;
-use super::{Context, Flow, Issue, atomic};
+use super::{Context, Flow, Issue, atomic, bulk};
 use crate::gpu::semantics::arrivals;
 
 /// Adds the arrivals in the second register and the bytes in the third.
@@ -18,7 +18,8 @@ pub(super) fn drop_out(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow 
     atomic::apply::<u64>(cx, warp, issue, arrivals::drop_out)
 }
 
-/// Looks at a barrier.
+/// Looks at a barrier, where copies in bulk may end.
 pub(super) fn look(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
+    bulk::land(cx, warp, issue);
     atomic::apply::<u64>(cx, warp, issue, |bits, _, _| bits)
 }

@@ -10,6 +10,9 @@ use super::{Break, Context, Fault, Flow, Issue, NEXT, Result, observe};
 use crate::gpu::reason::Reason;
 use crate::gpu::vocabulary::{BARRIERS, LANES};
 
+/// The number that stands for the barrier of the block's cluster.
+pub(super) const OF_CLUSTER: u32 = BARRIERS as u32;
+
 /// A barrier that a warp waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wait {
@@ -96,6 +99,42 @@ pub(super) fn arrive(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
         }
     }
     NEXT
+}
+
+/// `barrier.cluster.arrive`. The lanes arrive and do not wait.
+pub(super) fn arrive_cluster(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
+    let Issue { ins, mask } = issue;
+    let again = mask & (warp.arrived[OF_CLUSTER as usize] | warp.passed);
+    if again != 0 {
+        return Err(Fault::new(again.trailing_zeros(), Reason::ClusterBarrier { again: true }).into());
+    }
+    warp.arrived[OF_CLUSTER as usize] |= mask;
+    if let Some(checker) = cx.checker.as_mut().filter(|_| ins.access.sync.releases()) {
+        observe::warp_barriers(checker, cx.warp, warp);
+        if let Some(order) = checker.order() {
+            order.arrive(OF_CLUSTER, cx.warp, mask);
+        }
+    }
+    NEXT
+}
+
+/// `barrier.cluster.wait`
+pub(super) fn wait_cluster(_: &mut Context, warp: &mut Warp, Issue { mask, .. }: Issue) -> Flow {
+    let stray = mask & !(warp.arrived[OF_CLUSTER as usize] | warp.passed);
+    if stray != 0 {
+        return Err(Fault::new(stray.trailing_zeros(), Reason::ClusterBarrier { again: false }).into());
+    }
+    let passed = mask & warp.passed;
+    warp.passed &= !passed;
+    if passed == mask {
+        return NEXT;
+    }
+    let wait = Wait { barrier: OF_CLUSTER, threads: 0, vote: Vote::Nothing };
+    if mask != warp.live {
+        return warp.park(mask & !passed, Halt::Block { wait, aligned: false }, None);
+    }
+    warp.wait = Some(wait);
+    Err(Break::Yield)
 }
 
 /// The barrier and its number of threads, which must be the same in all lanes.

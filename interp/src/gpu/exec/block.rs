@@ -1,18 +1,19 @@
-//! Runs a block on a host thread: its warps, its shared memory, its barriers.
+//! Runs a block on a host thread: its warps and its barriers.
 //!
 //! A warp runs to its barrier, to its end, or for a long turn; then the next warp runs. That keeps
 //! one warp's registers in the cache. A block waits for other blocks once each of its warps has
 //! repeatedly looked at memory and seen no change. If a block looks at memory in another way, the
 //! other blocks run after a long turn of it.
 
-use super::barrier::Wait;
+use self::cluster::{Cluster, Neighbours};
+use super::barrier::{OF_CLUSTER, Wait};
 use super::dispatch::Engine;
 use super::grid::refusal;
 use super::registers::Registers;
 use super::tally::Totals;
 use super::warp::Warp;
-use super::{Context, Fault, copies, observe};
-use crate::gpu::check::{Checker, Checks, Found, OfBlock, Who, widen};
+use super::{Context, Fault, bulk, copies, observe};
+use crate::gpu::check::{Checker, Checks, Found, Who, widen};
 use crate::gpu::code::{Code, Preset, PresetValue};
 use crate::gpu::mem::cells::Scratch;
 use crate::gpu::mem::{Allocation, POISON, Snapshot, Touched};
@@ -21,6 +22,8 @@ use crate::gpu::reason::{Place, Reason, Waiting};
 use crate::gpu::stop::Stop;
 use crate::gpu::vocabulary::{FULL, LANES};
 use crate::launch_shape::LaunchShape;
+
+pub(super) mod cluster;
 
 /// The work of beginning and ending a block, and that of each of its warps.
 const BLOCK_WORK: u64 = 16;
@@ -67,8 +70,9 @@ pub(super) struct Worker<'a> {
     /// The counts of its blocks.
     totals: Totals,
     checker: Option<Box<Checker>>,
-    /// Memory of ended blocks, for reuse by new ones.
-    spare: Vec<Block>,
+    /// Memory of ended clusters, for reuse by new ones.
+    #[expect(clippy::vec_box, reason = "a cluster is large, and goes from here to the turns and back")]
+    spare: Vec<Box<Cluster>>,
 }
 
 /// A block that has begun.
@@ -76,22 +80,13 @@ pub(super) struct Block {
     /// Its number, counted with x fastest.
     number: u64,
     warps: Vec<Warp>,
-    shared: Scratch,
     printed: Vec<u8>,
-    checked: Option<Box<OfBlock>>,
     /// Its work so far.
-    pub(super) work: u64,
+    work: u64,
 }
 
-/// How a block's turn ends.
-pub(super) enum Turn {
-    /// The block has ended; the value is its total work.
-    Ended(u64),
-    /// The whole block waits for other blocks.
-    Waits(Block),
-    /// The block has stopped, after this much work.
-    Stopped(Box<Stop>, u64),
-}
+/// The fault of a warp, which ends its block.
+type Ending = (u32, Box<Fault>);
 
 impl<'a> Worker<'a> {
     /// Makes a worker; `None` if the host has too little memory.
@@ -114,33 +109,8 @@ impl<'a> Worker<'a> {
         totals
     }
 
-    /// Begins the block of this number, counted with x fastest; `None` if the host has too little
-    /// memory.
-    pub(super) fn begin(&mut self, number: u64) -> Option<Block> {
-        let mut block = match self.spare.pop() {
-            Some(spare) => spare,
-            None => self.room()?,
-        };
-        block.number = number;
-        block.work = self.launch.preparation();
-        block.restart(self.launch);
-        self.exchange(&mut block);
-        if let Some(checker) = &mut self.checker {
-            checker.begin(number);
-        }
-        self.exchange(&mut block);
-        Some(block)
-    }
-
-    /// Switches the checkers to this block's state, or back.
-    fn exchange(&mut self, block: &mut Block) {
-        if let (Some(checker), Some(checked)) = (&mut self.checker, &mut block.checked) {
-            checker.swap(checked);
-        }
-    }
-
     /// Allocates the host memory of a block.
-    fn room(&self) -> Option<Block> {
+    fn block(&self) -> Option<Block> {
         let (launch, code) = (self.launch, self.launch.code);
         let warps = (0..launch.warps()).map(|index| {
             let (registers, checked) = (Registers::new(code.registers)?, self.checker.is_some());
@@ -150,35 +120,11 @@ impl<'a> Worker<'a> {
             }
             Some(warp)
         });
-        Some(Block {
-            number: 0,
-            warps: warps.collect::<Option<_>>()?,
-            shared: Scratch::new(launch.shared_bytes())?,
-            printed: Vec::new(),
-            checked: self.checker.as_ref().map(|checker| Box::new(checker.another())),
-            work: 0,
-        })
-    }
-
-    /// Runs a block until it ends or waits for others. `elsewhere` is the work of the blocks that
-    /// share its limit.
-    pub(super) fn run(&mut self, mut block: Block, elsewhere: u64) -> Turn {
-        self.exchange(&mut block);
-        let outcome = self.run_warps(&mut block, elsewhere);
-        let turn = match outcome {
-            Ok(false) => None,
-            Ok(true) => Some(self.end(&mut block, None)),
-            Err(fault) => Some(self.end(&mut block, Some(fault))),
-        };
-        self.exchange(&mut block);
-        let work = block.work;
-        let Some(end) = turn else { return Turn::Waits(block) };
-        self.spare.push(block);
-        end.map_or_else(|stop| Turn::Stopped(stop, work), |()| Turn::Ended(work))
+        Some(Block { number: 0, warps: warps.collect::<Option<_>>()?, printed: Vec::new(), work: 0 })
     }
 
     /// Records the counts of a block that has ended, or that the fault of a warp has ended.
-    fn end(&mut self, block: &mut Block, fault: Option<(u32, Box<Fault>)>) -> Result<(), Box<Stop>> {
+    fn end(&mut self, block: &mut Block, fault: Option<Ending>) -> Result<(), Box<Stop>> {
         self.totals.print(block.number, std::mem::take(&mut block.printed));
         for warp in &block.warps {
             self.totals.warp_instructions += warp.issued;
@@ -206,8 +152,9 @@ impl<'a> Worker<'a> {
         Err(Box::new(Stop { place: Some(place), ..*refusal(&kernel, reason) }))
     }
 
-    /// Runs the warps until the block has ended, which it returns, or waits for others.
-    fn run_warps(&mut self, block: &mut Block, elsewhere: u64) -> Result<bool, (u32, Box<Fault>)> {
+    /// Runs the warps until the block has ended, which it returns, or waits for others. `elsewhere`
+    /// is the work of the blocks that share its limit.
+    fn run_warps(&mut self, block: &mut Block, neighbours: Neighbours, elsewhere: u64) -> Result<bool, Ending> {
         block.warps.iter_mut().for_each(Warp::begin_turn);
         let end = block.work.saturating_add(LONG_TURN);
         loop {
@@ -220,7 +167,8 @@ impl<'a> Worker<'a> {
                     global: self.launch.global,
                     heap: self.launch.heap,
                     params: &self.params,
-                    shared: &block.shared,
+                    shared: &neighbours.peers[neighbours.rank].shared,
+                    neighbours,
                     tallies: &mut self.totals.tallies,
                     block: block.number,
                     warp: index as u32,
@@ -258,7 +206,6 @@ impl Block {
 
     fn restart(&mut self, launch: &Launch) {
         let (code, place) = (launch.code, launch.block(self.number));
-        self.shared.fill(POISON);
         for (index, warp) in self.warps.iter_mut().enumerate() {
             warp.restart(launch.lanes(index as u32), code.local_bytes);
             // Memory that calls of the previous block added would have to be cleared as well.
@@ -279,8 +226,11 @@ impl Block {
 
     /// Releases the warps at a barrier that all have reached, and returns whether there was one.
     /// Warps that have ended do not count.
-    fn release(&mut self, checker: Option<&mut Checker>) -> Result<bool, (u32, Box<Fault>)> {
+    fn release(&mut self, checker: Option<&mut Checker>) -> Result<bool, Ending> {
         let complete = |wait: &Wait| {
+            if wait.barrier == OF_CLUSTER {
+                return false;
+            }
             let arrived = |warp: &Warp| match warp.arrived[wait.barrier as usize] {
                 0 => false,
                 lanes => warp.live & !lanes == 0,
@@ -314,10 +264,16 @@ impl Block {
             }
             return Ok(true);
         }
-        if self.warps.iter().any(|warp| warp.live != 0 && warp.wait.is_none()) {
+        let may_go_on = |warp: &Warp| warp.live != 0 && warp.wait.is_none_or(|wait| wait.barrier == OF_CLUSTER);
+        if self.warps.iter().any(may_go_on) {
             // Its turn is over, and it continues later.
             return Ok(false);
         }
+        Err(self.deadlock())
+    }
+
+    /// The fault of warps that wait for ever.
+    fn deadlock(&self) -> Ending {
         let waiting = self.warps.iter().enumerate();
         let waiting = waiting.filter_map(|(index, warp)| {
             let Wait { barrier, threads, .. } = warp.wait?;
@@ -326,7 +282,7 @@ impl Block {
         let waiting: Vec<Waiting> = waiting.collect();
         let first = waiting.first().map_or(0, |waiting| waiting.warp);
         let lane = self.warps[first as usize].live.trailing_zeros();
-        Err((first, Fault::new(lane, Reason::Deadlock { waiting })))
+        (first, Fault::new(lane, Reason::Deadlock { waiting }))
     }
 }
 
@@ -350,10 +306,11 @@ impl Launch<'_> {
         u64::from(self.warps()) * (self.code.warp_bytes() + calls + copies::most_bytes(self.code))
     }
 
-    /// The same, including the state that checkers keep for a block.
-    pub(super) fn checked_bytes(&self) -> u64 {
+    /// The same for a cluster, including its shared memory and the state that checkers keep.
+    pub(super) fn cluster_bytes(&self) -> u64 {
         let checked = Checker::of_block_bytes(self.checks, self.warps(), self.shared_bytes());
-        self.block_bytes() + self.shared_bytes() + checked
+        let bulk = if self.code.bulks.is_empty() { 0 } else { bulk::MOST_BYTES as u64 };
+        bulk + self.code.cluster_blocks() * (self.block_bytes() + self.shared_bytes() + checked)
     }
 
     pub(super) fn shared_bytes(&self) -> u64 {

@@ -94,7 +94,7 @@ macro_rules! engine {
         use crate::gpu::exec::lanes::{map1, map2, map3, map4, predicates};
         use crate::gpu::exec::warp::Warp;
         use crate::gpu::exec::{Break, Context, Fault, Flow, Issue, NEXT, Result};
-        use crate::gpu::exec::{arrivals, atomic, barrier, call, control, copies, exchange, fragment, matrix, memory, product};
+        use crate::gpu::exec::{arrivals, atomic, barrier, bulk, call, control, copies, exchange, fragment, matrix, memory, peers, product};
         use crate::gpu::isa::Op;
         use crate::gpu::mem::space;
         use crate::gpu::modifiers::Modifiers;

@@ -60,7 +60,7 @@ pub(crate) fn run(
         checks: config.checks,
         touched: touched.as_ref(),
     };
-    let blocks = shape.grid.iter().map(|&extent| u64::from(extent)).product();
+    let blocks: u64 = shape.grid.iter().map(|&extent| u64::from(extent)).product();
     if config.checks.contains(Check::Racecheck) && blocks > MAX_RACECHECK_BLOCKS {
         let context = format!(
             "racecheck follows at most {MAX_RACECHECK_BLOCKS} blocks, and the grid has {blocks}; use a smaller grid, or leave \
@@ -70,7 +70,8 @@ pub(crate) fn run(
     }
     // Checkers see one block at a time, in order; see `check`.
     let threads = if config.checks.is_empty() { config.threads } else { 1 };
-    let report = run_blocks(&launch, Part { blocks, taken: blocks.min(config.most_blocks) }, threads)?;
+    let (clusters, most) = (blocks / code.cluster_blocks(), config.most_blocks / code.cluster_blocks());
+    let report = run_blocks(&launch, Part { blocks: clusters, taken: clusters.min(most.max(1)) }, threads)?;
     let touched_sectors = touched.as_ref().map(|touched| touched.sectors());
     let footprint = touched.as_ref().map(Touched::counts).map(|[read, written]| Footprint { read, written });
     Ok(Report { footprint, touched_sectors, touched: touched.map(Arc::new), ..report })
@@ -104,12 +105,13 @@ impl Drop for Workspace<'_> {
 
 fn run_blocks(launch: &Launch, part: Part, threads: usize) -> Result<Report, Box<Stop>> {
     // Every warp executes at least one instruction.
-    let least = (u64::from(launch.warps()) + launch.preparation()).saturating_mul(part.taken);
+    let least =
+        (u64::from(launch.warps()) + launch.preparation()).saturating_mul(part.taken * launch.code.cluster_blocks());
     if least > launch.limit {
         let reason = Reason::GridLimit { limit: launch.limit, grid: launch.shape.grid, least };
         return Err(refusal(&launch.kernel.name, reason));
     }
-    let fit = (BLOCKS_BYTES / launch.checked_bytes().max(1)).max(1);
+    let fit = (BLOCKS_BYTES / launch.cluster_bytes().max(1)).max(1);
     let workers = workers(part.taken, threads, fit);
     let blocks = Blocks::new(launch, part, fit / workers);
     on_each(workers, || blocks.work());

@@ -8,7 +8,7 @@ use std::sync::atomic::{self, Ordering};
 
 use super::tally::Seen;
 use super::warp::Warp;
-use super::{Context, Fault, Flow, Issue, NEXT, Result, observe};
+use super::{Context, Fault, Flow, Issue, NEXT, Result, observe, peers};
 use crate::gpu::check::Check;
 use crate::gpu::code::{Access, Ins};
 use crate::gpu::mem::cells::Cells;
@@ -179,7 +179,7 @@ fn windows<A: Action>(cx: &mut Context, warp: &mut Warp, issue: Issue, addresses
         lend(&mut within, lanes);
         let issue = Issue { mask: lanes, ..issue };
         match base {
-            space::SHARED => shared(cx, warp, issue, within, act),
+            space::SHARED => peers::shared(cx, warp, issue, within, act),
             space::LOCAL => local(cx, warp, issue, within, act),
             space::PARAM => param(cx, warp, issue, within, act),
             _ => global(cx, warp, issue, within, act),
@@ -350,15 +350,9 @@ fn beyond<'i>(
     bad: BadAccess,
 ) -> Result<Option<Issue<'i>>> {
     let wrong = |lane: usize| {
-        let (address, bytes) = (offsets[lane], u64::from(bad.bytes));
-        let inside = address.checked_add(bytes).is_some_and(|end| end <= bad.space_bytes);
-        let aligned = address.is_multiple_of(bytes);
+        let bad = BadAccess { address: offsets[lane], ..bad };
         let read_only = bad.space == Space::Param && bad.access.writes();
-        if inside && aligned && !read_only {
-            return None;
-        }
-        let bad = BadAccess { address, ..bad };
-        Some(if inside && !aligned { Reason::Misaligned(bad) } else { Reason::OutOfBounds(bad) })
+        bad.beyond(u64::from(bad.bytes)).or(read_only.then_some(Reason::OutOfBounds(bad)))
     };
     let permitted = permitted(cx, warp, issue, wrong)?;
     if let Some(issue) = permitted {

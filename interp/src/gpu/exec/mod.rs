@@ -5,6 +5,7 @@ mod atomic;
 mod barrier;
 mod block;
 mod budget;
+mod bulk;
 mod call;
 mod control;
 mod copies;
@@ -17,6 +18,7 @@ mod matrix;
 mod memory;
 mod observe;
 mod patterns;
+mod peers;
 mod printf;
 mod product;
 pub(crate) mod registers;
@@ -33,6 +35,7 @@ use super::code::{Code, Ins};
 use super::mem::cells::Scratch;
 use super::mem::{Allocation, Snapshot, Touched};
 use super::reason::Reason;
+use block::cluster::Neighbours;
 use tally::Tally;
 
 /// The state that a warp's instructions act on, besides the warp itself.
@@ -43,6 +46,8 @@ struct Context<'a> {
     heap: Option<&'a Allocation>,
     params: &'a Scratch,
     shared: &'a Scratch,
+    /// The blocks of the cluster.
+    neighbours: Neighbours<'a>,
     /// One for each of the code's sites.
     tallies: &'a mut [Tally],
     /// The block's number, counted with x fastest.

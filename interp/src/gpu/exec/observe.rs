@@ -1,6 +1,7 @@
 //! Records each access before it happens: its cost in the memory system. Also passes the access to
 //! the checkers, if there are any.
 
+use super::block::cluster::Peer;
 use super::memory::{Addresses, Change};
 use super::tally::Sample;
 use super::warp::Warp;
@@ -174,6 +175,17 @@ pub(super) fn check_shared(cx: &mut Context, warp: &mut Warp, issue: Issue, offs
         let access = access(code, cx.warp, warp, issue, offsets);
         let change = Change { cells, warp, issue, offsets };
         checker.shared(&access, issued, |lane| change.differs(lane));
+    }
+}
+
+/// Passes the checkers an access to the shared memory of another block of the cluster.
+pub(super) fn check_peer(cx: &mut Context, warp: &mut Warp, issue: Issue, offsets: &Addresses, peer: &Peer) {
+    let code = cx.code;
+    if let Some(checker) = &mut cx.checker {
+        warp_barriers(checker, cx.warp, warp);
+        let access = access(code, cx.warp, warp, issue, offsets);
+        let change = Change { cells: &peer.shared, warp, issue, offsets };
+        peer.checked(|peer| checker.peer(&access, peer, |lane| change.differs(lane)));
     }
 }
 

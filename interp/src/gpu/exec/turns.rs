@@ -1,4 +1,5 @@
-//! Chooses the block that a host thread runs next.
+//! Chooses the block that a host thread runs next. In a launch with clusters, "block" below stands
+//! for the blocks of a cluster, which run beside each other.
 //!
 //! Threads take blocks in order from one counter. A block that only waits for others is set aside,
 //! and the next one begins. A flag may therefore come from any block, and all blocks of a grid may
@@ -14,7 +15,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use super::block::{Block, Launch, Turn, Worker};
+use super::block::cluster::{Cluster, Turn};
+use super::block::{Launch, Worker};
 use super::budget::Budget;
 use super::grid::refusal;
 use super::tally::Totals;
@@ -82,7 +84,7 @@ struct Stopped {
 /// A block that waits for others.
 struct Waiting {
     turn: u64,
-    block: Block,
+    block: Box<Cluster>,
     /// The number of ended blocks of its thread at which it has another turn, and the pause after
     /// that turn.
     due: u64,
@@ -135,7 +137,7 @@ impl<'a> Blocks<'a> {
             if waiting.is_empty() && pause == FIRST_PAUSE && stopped.is_none() {
                 gone = 0;
             }
-            let elsewhere = waiting.iter().map(|waiting| waiting.block.work).sum::<u64>().saturating_add(gone);
+            let elsewhere = waiting.iter().map(|waiting| waiting.block.work()).sum::<u64>().saturating_add(gone);
             let stop = match block.map(|block| worker.run(block, elsewhere)) {
                 Some(Turn::Ended(work)) => {
                     ended += 1;
@@ -208,13 +210,16 @@ impl<'a> Blocks<'a> {
     /// The stop of a launch whose work limit is reached with the block of this turn.
     fn exhausted(&self, turn: u64) -> Box<Stop> {
         let Launch { kernel, limit, .. } = *self.launch;
-        refusal(&kernel.name, Reason::LaunchLimit { limit, block: self.launch.block(self.part.block(turn)) })
+        refusal(
+            &kernel.name,
+            Reason::LaunchLimit { limit, block: self.launch.block(self.launch.member(self.part.block(turn), 0)) },
+        )
     }
 
     fn out_of_memory(&self) -> Box<Stop> {
         let context = format!(
             "the host lacks the {} for a block's registers and local memory; use smaller blocks",
-            counted(self.launch.block_bytes(), "byte")
+            counted(self.launch.block_bytes() * self.launch.code.cluster_blocks(), "byte")
         );
         refusal(&self.launch.kernel.name, Reason::Launch(context))
     }
@@ -224,13 +229,14 @@ impl<'a> Blocks<'a> {
         let Done { mut totals, stopped } = self.done.into_inner().unwrap_or_else(PoisonError::into_inner);
         let Some(Stopped { turn, stop, .. }) = stopped else { return Ok(totals.report(self.launch)) };
         let (findings, more_findings) = (std::mem::take(&mut totals.findings), totals.more_findings);
-        let printed = totals.printed_until(self.part.block(turn));
+        let last = self.launch.code.cluster_blocks() - 1;
+        let printed = totals.printed_until(self.launch.member(self.part.block(turn), last));
         Err(Box::new(Stop { findings, more_findings, printed, ..*stop }))
     }
 }
 
 /// A turn, its block if the host has the memory for it, and the pause after it.
-type Picked = (u64, Option<Block>, u64);
+type Picked = (u64, Option<Box<Cluster>>, u64);
 
 impl Stopped {
     /// Replaces a known stop if this one takes precedence.

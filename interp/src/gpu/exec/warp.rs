@@ -62,8 +62,11 @@ pub(super) struct Warp {
     pub(super) votes: u32,
     /// Registers that receive the reduction's result, each with its lanes.
     pub(super) results: Vec<(u16, u32)>,
-    /// For each barrier of the block, the lanes that have arrived without waiting.
-    pub(super) arrived: [u32; BARRIERS],
+    /// For each barrier of the block, and for that of its cluster, the lanes that have arrived
+    /// without waiting.
+    pub(super) arrived: [u32; BARRIERS + 1],
+    /// Lanes that all threads of the cluster have met, and that have not waited for them yet.
+    pub(super) passed: u32,
     /// Copies to shared memory that lanes have not waited for yet.
     pub(super) copies: Copies,
     /// The number of looks at memory since one of them saw or made a change. Atomics count, and
@@ -176,7 +179,8 @@ impl Warp {
         (self.pc, self.mask, self.live, self.meet) = (0, live, live, NOWHERE);
         self.frame = Frame { base: 0, end: local_bytes };
         (self.wait, self.work, self.issued, self.lanes_issued) = (None, 0, 0, 0);
-        (self.votes, self.polls, self.waits, self.parted, self.arrived) = (0, 0, false, 0, [0; BARRIERS]);
+        (self.votes, self.polls, self.waits, self.parted, self.arrived) = (0, 0, false, 0, [0; BARRIERS + 1]);
+        self.passed = 0;
         self.patience = PATIENCE;
         self.results.clear();
         self.copies.clear();

@@ -14,6 +14,14 @@ impl<'t> Lowering<'_, 't> {
     pub(super) fn arrival(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Vec<Draft>> {
         let has = |part| opcode.split('.').any(|other| other == part);
         let unused = Operand::Name("_", 0);
+        // The rows of the table for another block's barriers stand for those for the block's own.
+        let op = match op {
+            Op::MbarArriveAt if has("arrive_drop") => Op::MbarDrop,
+            Op::MbarArriveAt => Op::MbarArrive,
+            Op::MbarExpectAt if has("complete_tx") => Op::MbarComplete,
+            Op::MbarExpectAt => Op::MbarExpect,
+            op => op,
+        };
         match (op, operands) {
             (Op::MbarArrive | Op::MbarDrop, [state, address, rest @ ..]) => {
                 let one = self.names.constant(File::B64, PresetValue::Bits(1))?;
@@ -87,10 +95,14 @@ impl<'t> Lowering<'_, 't> {
         let says = |any: &[&str]| opcode.split('.').any(|part| any.contains(&part));
         let space = says(&["shared", "shared::cta"]).then_some(Space::Shared);
         // An arrival publishes what its thread did before, and a look that finds the end of a phase
-        // receives that; both have the scope of the block unless they say `.relaxed`.
-        let sync = Sync::of(if says(&["relaxed"]) { "atom.relaxed.cta" } else { "atom.acq_rel.cta" });
+        // receives that, unless they say `.relaxed`. For racecheck, both have the scope of the
+        // block, or of the device where clusters have several blocks.
+        let scope = if self.is_clustered() { "gpu" } else { "cta" };
+        let order = if says(&["relaxed"]) { "relaxed" } else { "acq_rel" };
+        let sync = Sync::of(&format!("atom.{order}.{scope}"));
         let access = Access { width: 8, count: 1, space, sync, wide: true, ..Access::default() };
-        let mut draft = self.addressed_as(op, address, access)?;
+        let draft = self.addressed_as(op, address, access)?;
+        let mut draft = self.in_cluster(draft, opcode)?;
         draft.fill(0, self.result(old, File::B64)?);
         for (place, operand) in operands.into_iter().enumerate() {
             let operand = match operand {

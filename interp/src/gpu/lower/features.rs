@@ -10,7 +10,7 @@ const FEATURES: [(&str, &[&str]); 12] = [
     ("surfaces", &["suld", "sust", "sured", "suq"]),
     ("tensor cores", &["wgmma", "tcgen05"]),
     ("bulk copies", &["cp.async.bulk", "cp.reduce.async.bulk", "tensormap", "st.bulk", "prefetch.tensormap"]),
-    ("clusters of blocks", &["barrier.cluster", "mapa", "getctarank", "st.async", "red.async", "clusterlaunchcontrol"]),
+    ("clusters of blocks", &["st.async", "red.async", "clusterlaunchcontrol"]),
     ("memory of several GPUs", &["multimem"]),
     (
         "video instructions",
@@ -53,8 +53,8 @@ pub(super) const DEMOTED: &str =
 
 /// The reason why an opcode of a feature that the software GPU does not have is refused.
 pub(super) fn refusal(opcode: &str) -> Option<Refusal> {
-    if opcode.split('.').any(|part| part == "shared::cluster" || part == "multicast::cluster") {
-        return Some(beyond_block(opcode));
+    if opcode.contains(".im2col") {
+        return Some(format!("it copies in the mode im2col (`{opcode}`), which the software GPU does not have"));
     }
     let begins = |name: &&str| opcode.strip_prefix(*name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
     let (feature, name) =
@@ -63,11 +63,6 @@ pub(super) fn refusal(opcode: &str) -> Option<Refusal> {
     let parts = name.split('.').count().max(2);
     let named: Vec<&str> = opcode.split('.').take(parts).collect();
     Some(format!("it uses {feature} (`{}`), which the software GPU does not have", named.join(".")))
-}
-
-/// The reason why an opcode that reaches beyond its block is refused.
-pub(super) fn beyond_block(opcode: &str) -> Refusal {
-    format!("it uses clusters of blocks (`{opcode}`), which the software GPU does not have beyond their numbers")
 }
 
 /// The reason why an opcode that is not in the table is refused.

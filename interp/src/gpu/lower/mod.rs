@@ -6,6 +6,8 @@
 
 mod arrivals;
 mod atomics;
+mod bulk;
+mod clusters;
 mod copies;
 mod desugar;
 mod expand;
@@ -25,6 +27,7 @@ mod widths;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use self::clusters::generic_atomic;
 use self::names::Names;
 pub(crate) use self::variables::Symbols;
 use super::cfg::{Graph, Next, Uses};
@@ -33,7 +36,6 @@ use super::code::{
 };
 use super::isa::{self, Form, Op, Shape};
 use super::model::atomics::Update;
-use super::modifiers::Sync;
 use super::parse::ast::{self, Operand, Statement};
 use super::spelling;
 use super::vocabulary::{AccessKind, File, Kind};
@@ -42,8 +44,6 @@ use crate::error::{Error, ErrorKind};
 /// The reason why an instruction is not supported, as the end of a sentence.
 type Refusal = String;
 type Result<T, E = Refusal> = std::result::Result<T, E>;
-/// The most blocks of a cluster on any GPU.
-const MAX_CLUSTER: u64 = 16;
 /// The most bytes of a kernel's parameters, since CUDA 12.1.
 const MAX_PARAM_BYTES: usize = 32_764;
 /// A register: its file, and its number there.
@@ -240,22 +240,6 @@ impl<'m, 't> Lowering<'m, 't> {
         self.finish().map_err(at_entry)
     }
 
-    /// Takes the shape of the kernel's clusters from its directives.
-    fn cluster(&mut self, bounds: &ast::Bounds) -> Result<()> {
-        if let Some(directive) = bounds.foreign {
-            return Err(format!(
-                "it uses clusters of blocks (`{directive}`) in a way that the software GPU does not have"
-            ));
-        }
-        let Some(shape) = bounds.cluster else { return Ok(()) };
-        let blocks = shape.iter().fold(1_u64, |a, b| a.saturating_mul(*b));
-        if !(1..=MAX_CLUSTER).contains(&blocks) {
-            return Err(format!("clusters of {blocks} blocks; a GPU has clusters of 1 to {MAX_CLUSTER}"));
-        }
-        self.names.cluster = Some(shape.map(|extent| extent as u8));
-        Ok(())
-    }
-
     fn scope(&mut self, statements: &'m [Statement<'t>]) {
         self.names.open(statements, &mut self.labels);
         for statement in statements {
@@ -360,6 +344,11 @@ impl<'m, 't> Lowering<'m, 't> {
         if isa::forms(opcode).next().is_some() {
             return opcode.to_owned();
         }
+        if let Some(generic) = generic_atomic(opcode) {
+            // The space stands behind the name for `Lowering::addressed`.
+            let spelled = self.spelled(&generic);
+            return spelled.replacen('.', ".shared::cluster.", 1);
+        }
         let known = self.ordered.get(opcode).cloned();
         let ordered = known.unwrap_or_else(|| {
             let found = spelling::ordered(opcode);
@@ -378,15 +367,13 @@ impl<'m, 't> Lowering<'m, 't> {
                 return Ok(drafts);
             }
         }
-        let mut forms = isa::forms(opcode).peekable();
+        let generic = generic_atomic(opcode);
+        let mut forms = isa::forms(generic.as_deref().unwrap_or(opcode)).peekable();
         if forms.peek().is_none() {
             return Err(features::refusal(opcode).unwrap_or_else(|| features::unknown(opcode)));
         }
         if self.names.module.demotes && opcode.contains(".f64") {
             return Err(features::DEMOTED.to_owned());
-        }
-        if opcode.contains(".cluster") && self.names.cluster.is_some_and(|shape| shape != [1; 3]) {
-            return Err(features::beyond_block(opcode));
         }
         let fits = |form: &&Form| match form.shape {
             Shape::Pure { sources, .. } => operands.len() > 1 && flat(&operands[1..]).count() == isa::operands(sources),
@@ -403,6 +390,7 @@ impl<'m, 't> Lowering<'m, 't> {
                 self.exchange(form, kind, opcode, operands)
             }
             Shape::BarrierCount | Shape::BarrierVote => self.barrier_vote(form, operands),
+            Shape::Bulk | Shape::Tensor => self.bulk(form.op, opcode, operands),
             Shape::Copy => self.copy(form.op, opcode, operands),
             Shape::Arrival => self.arrival(form.op, opcode, operands),
             Shape::Store if opcode.starts_with("mbarrier") => self.barrier_state(form.op, opcode, operands),
@@ -422,22 +410,32 @@ impl<'m, 't> Lowering<'m, 't> {
             Shape::ActiveMask => self.active_mask(form.op, operands),
             Shape::Hint => self.hint(form.op, operands),
             Shape::CopyWait => self.copy_wait(form.op, operands),
+            Shape::BulkWait => self.bulk_wait(form.op, opcode, operands),
+            Shape::TensorHint => self.tensor_hint(form.op, opcode, operands),
+            Shape::BulkHint => self.bulk_hint(form.op, opcode, operands),
             Shape::Matrix => self.matrix(form.op, opcode, operands),
             Shape::MatrixStore => self.matrix_store(form.op, opcode, operands),
             Shape::Transpose => self.pure(form.op, opcode, Kind::B32, &[Kind::B32], operands),
+            Shape::IsShared => {
+                let op = if opcode.ends_with("::cluster") { Op::IsWindow } else { form.op };
+                self.pure(op, opcode, Kind::Pred, &[Kind::B64], operands)
+            }
+            Shape::RankOf32 => self.pure(form.op, opcode, Kind::B32, &[Kind::B32], operands),
+            Shape::RankOf64 => self.pure(form.op, opcode, Kind::B32, &[Kind::B64], operands),
             Shape::Fragment | Shape::FragmentStore => self.fragment(form.op, opcode, operands),
             Shape::Product if opcode.starts_with("wmma") => self.product_of_fragments(form.op, opcode, operands),
             Shape::Product => self.product(form.op, opcode, operands),
-            Shape::Exit | Shape::Trap | Shape::Fence | Shape::Nothing if !operands.is_empty() => {
+            Shape::Exit | Shape::Trap | Shape::Fence | Shape::Meet | Shape::Nothing if !operands.is_empty() => {
                 Err("it takes no operands".to_owned())
             }
             // A function's lanes meet at its end before they return.
             Shape::Exit if opcode.starts_with("ret") && self.end.is_some() => {
                 Ok(Draft { imm: self.end.unwrap_or_default() as i32, ..Draft::new(Op::Bra) })
             }
-            Shape::Fence => {
-                Ok(Draft { access: Access { sync: Sync::of(opcode), ..Access::default() }, ..Draft::new(form.op) })
-            }
+            Shape::Fence => Ok(self.ordering(form.op, opcode)),
+            // An arrival publishes unless it says otherwise.
+            Shape::Meet if opcode.contains(".relaxed") => Ok(Draft::new(form.op)),
+            Shape::Meet => Ok(self.ordering(form.op, "fence.cluster")),
             Shape::Exit | Shape::Trap | Shape::Nothing => Ok(Draft::new(form.op)),
             Shape::Sleep => {
                 let [time] = operands else { return Err("it gives no duration".to_owned()) };
@@ -529,6 +527,7 @@ impl<'m, 't> Lowering<'m, 't> {
         let mut code = std::mem::take(&mut self.code);
         code.registers = self.names.counts;
         code.presets = std::mem::take(&mut self.names.presets);
+        code.cluster = self.names.cluster;
         atomics::classify(&mut code, &self.touched);
         (code.shared_bytes, code.dynamic_align) = self.names.shared()?;
         Ok(code)

@@ -266,7 +266,9 @@ impl<'t> Lowering<'_, 't> {
     }
 
     pub(super) fn addressed(&mut self, op: Op, opcode: &str, operand: &Operand<'t>) -> Result<Draft> {
-        self.addressed_as(op, operand, access(opcode)?)
+        let access = Access { sync: self.sync(opcode), ..access(opcode)? };
+        let draft = self.addressed_as(op, operand, access)?;
+        self.in_cluster(draft, opcode)
     }
 
     /// An access to an address, and what it moves.

@@ -46,6 +46,36 @@ pub(crate) fn named(address: u64) -> Option<Space> {
     }
 }
 
+/// The lowest bit of the part of an address of shared memory that names a block of the cluster, by
+/// its rank and 1. The addresses of the block itself have 0 there.
+const RANK_AT: u32 = 24;
+/// The number of addresses of shared memory that a block has at most.
+const OF_BLOCK: u64 = 1 << RANK_AT;
+/// The greatest number that stands for a rank.
+const MOST_RANKS: u32 = 0xff;
+
+/// `mapa`: the address of the same place in the shared memory of the block of this rank.
+pub(crate) fn mapped(address: u64, rank: u32) -> u64 {
+    without_rank(address) | u64::from(rank.saturating_add(1).min(MOST_RANKS)) << RANK_AT
+}
+
+/// An address of shared memory, as that of the block itself.
+pub(crate) fn without_rank(address: u64) -> u64 {
+    address & !(u64::from(MOST_RANKS) * OF_BLOCK)
+}
+
+/// The rank of the block that an address of shared memory names; `None` if it is that of the block
+/// itself.
+pub(crate) fn rank(address: u64) -> Option<u32> {
+    ((address >> RANK_AT) as u32 & MOST_RANKS).checked_sub(1)
+}
+
+/// Returns whether a generic address is one of the shared memory of the block of this rank, for
+/// that block.
+pub(crate) fn is_own_shared(address: u64, own: u32) -> bool {
+    window(address) == SHARED && rank(address).is_none_or(|rank| rank == own)
+}
+
 /// Returns whether a generic address is that of a constant variable, which lies beyond the
 /// addresses of the host.
 pub(crate) fn is_constant(address: u64) -> bool {

@@ -274,6 +274,13 @@ pub(crate) enum Operand<'t> {
     Vector(Vec<Operand<'t>>),
     /// `(a, b)`: the arguments or results of a call.
     List(Vec<Operand<'t>>),
+    /// `[base+offset, {a, b}]`: a box of a tensor, by its map and its place.
+    Tensor {
+        /// The address of the map.
+        map: Box<Operand<'t>>,
+        /// The place in each dimension.
+        at: Vec<Operand<'t>>,
+    },
     /// `[base+offset]`
     Address {
         /// A register or variable; `None` for an absolute address.
@@ -324,6 +331,7 @@ impl Operand<'_> {
             }
             Self::Pair(first, second) => [first, second].contains(&&variable),
             Self::Vector(parts) | Self::List(parts) => parts.iter().any(|part| part.names(variable)),
+            Self::Tensor { map, at } => map.names(variable) || at.iter().any(|place| place.names(variable)),
             Self::Address { base, .. } => *base == Some(variable),
             Self::Integer(_) | Self::F32(_) | Self::F64(_) => false,
         }

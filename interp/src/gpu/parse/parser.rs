@@ -478,6 +478,11 @@ impl<'t> Parser<'t> {
             Some(base) => Operand::Address { base: Some(base), offset: self.offset()? },
             None => Operand::Address { base: None, offset: self.integer()? },
         };
+        if self.take_mark(b',') {
+            let at = if self.peek() == Some(Kind::Mark(b'{')) { self.list(b'}')? } else { return None };
+            let map = Box::new(operand);
+            return self.take_mark(b']').then_some(Operand::Tensor { map, at });
+        }
         self.take_mark(b']').then_some(operand)
     }
 }

@@ -13,6 +13,9 @@
 //!   accesses of those that waited. Accesses after a `bar.arrive` are not before the barrier.
 //!   `bar.warp.sync` orders the lanes that it names. Threads that have ended count as arrived at
 //!   every barrier without a thread count.
+//! - `barrier.cluster` orders the accesses of all threads of a cluster before their arrivals ahead
+//!   of those after the last arrival. In clusters of several blocks, their scope and that of their
+//!   `mbarrier`s counts as `.gpu`.
 //! - A release in one thread orders the accesses before it ahead of those after an acquire in
 //!   another thread that has seen it. A release is a fence followed by a strong write to a place,
 //!   or a write there with `.release`; after that, every strong write of the same thread there
@@ -108,6 +111,8 @@ pub(super) const THREAD_BYTES: u64 = 1024;
 pub(super) struct OfBlock {
     threads: Threads,
     shared: Shadow,
+    /// The number that stands for the shared memory among the places where threads publish.
+    home: u64,
 }
 
 /// The state that racecheck keeps for a launch.
@@ -117,6 +122,10 @@ pub(super) struct Racecheck {
     place_bits: u32,
     pub(super) order: Order,
     shared: Shadow,
+    /// The number that stands for the shared memory among the places where threads publish.
+    home: u64,
+    /// True if other blocks of a cluster access the shared memory.
+    clustered: bool,
     /// The shadow of each allocation, by its address.
     global: HashMap<u64, Shadow>,
     /// The access that the instruction at each pc makes.
@@ -145,6 +154,8 @@ impl Racecheck {
             narrow: parties.iter().any(is_narrow),
             place_bits,
             order: Order::new(warps as usize),
+            home: 0,
+            clustered: code.cluster_blocks() > 1,
             shared: Shadow::new((shared_bytes >> place_bits) as usize + 1, Messages::new()),
             global: HashMap::new(),
             parties: parties.into_iter().map(|(pc, _, party)| (pc, party)).collect(),
@@ -154,7 +165,10 @@ impl Racecheck {
     pub(super) fn begin(&mut self, block: u64) {
         // A launch of more than `MAX_BLOCKS` blocks is refused, so the number fits.
         self.order.begin(block as u32);
-        self.shared.begin();
+        match self.clustered {
+            true => (self.shared, self.home) = (self.shared.another(), 1 + block),
+            false => self.shared.begin(),
+        }
     }
 
     /// Notes that the block has ended.
@@ -170,13 +184,14 @@ impl Racecheck {
 
     /// Makes the state for a block that will run beside the others.
     pub(super) fn another(&self) -> OfBlock {
-        OfBlock { threads: self.order.another(), shared: self.shared.another() }
+        OfBlock { threads: self.order.another(), shared: self.shared.another(), home: 0 }
     }
 
     /// Switches to another block.
     pub(super) fn swap(&mut self, other: &mut OfBlock) {
         self.order.swap(&mut other.threads);
         std::mem::swap(&mut self.shared, &mut other.shared);
+        std::mem::swap(&mut self.home, &mut other.home);
     }
 
     /// Says in words which limit was exceeded, so that races may have been missed.
@@ -210,18 +225,33 @@ impl Racecheck {
         allocation: Option<&Allocation>,
         changes: impl Fn(usize) -> bool,
     ) {
-        let Self { place_bits, order, shared, global, parties, narrow } = self;
+        let Self { place_bits, order, shared, home, global, parties, narrow, clustered } = self;
         let (place_bits, narrow) = (*place_bits, *narrow);
-        let (space, base, shadow) = match allocation {
-            // Each block has its own shared memory, so it ignores the entries that other blocks
-            // left in the shadow.
-            None => (Space::Shared, 0, shared),
+        let (space, base, home, shadow) = match allocation {
+            None => (Space::Shared, 0, *home, shared),
             Some(&Allocation { base, bytes, .. }) => {
                 let new = || Shadow::new((bytes >> place_bits) as usize + 1, shared.messages.another());
-                (Space::Global, base, global.entry(base).or_insert_with(new))
+                (Space::Global, base, base, global.entry(base).or_insert_with(new))
             }
         };
-        Memory { parties, space, base, place_bits, narrow }.look(log, order, shadow, access, changes);
+        // Without clusters each block has its own shared memory, so it ignores the entries that
+        // other blocks left in the shadow.
+        let alone = allocation.is_none() && !*clustered;
+        Memory { parties, space, base, home, alone, place_bits, narrow }.look(log, order, shadow, access, changes);
+    }
+
+    /// Checks an access to the shared memory of another block of the cluster.
+    pub(super) fn look_at_peer(
+        &mut self,
+        log: &mut Log,
+        access: &Access,
+        peer: &mut OfBlock,
+        changes: impl Fn(usize) -> bool,
+    ) {
+        let Self { place_bits, order, parties, narrow, .. } = self;
+        let (space, place_bits, narrow) = (Space::Shared, *place_bits, *narrow);
+        let memory = Memory { parties, space, base: 0, home: peer.home, alone: false, place_bits, narrow };
+        memory.look(log, order, &mut peer.shared, access, changes);
     }
 }
 
@@ -231,6 +261,10 @@ struct Memory<'a> {
     space: Space,
     /// The number to add to offsets in messages.
     base: u64,
+    /// The number that stands for it among the places where threads publish.
+    home: u64,
+    /// True if no other block accesses it.
+    alone: bool,
     place_bits: u32,
     narrow: bool,
 }
@@ -255,7 +289,7 @@ impl Memory<'_> {
         }
         let deed = Deed::new(access.pc, kind.writes(), sync, access.width);
         let (block, clock) = (order.block, order.clock(access.warp));
-        let (places, alone) = (access.bytes.div_ceil(1 << self.place_bits) as usize, self.space == Space::Shared);
+        let (places, alone) = (access.bytes.div_ceil(1 << self.place_bits) as usize, self.alone);
         for lane in lanes_of(access.mask) {
             let first = (access.offsets[lane] >> self.place_bits) as usize;
             let entry = Entry::new(block, access.warp, lane, deed, clock);
@@ -283,7 +317,7 @@ impl Memory<'_> {
         let Access { warp, sync, width, kind, .. } = *access;
         for element in 0..access.bytes / u32::from(width) {
             let offset = access.offsets[lane] + u64::from(element * u32::from(width));
-            let by = Strong { warp, lane, sync, width, at: (self.base, offset >> self.place_bits) };
+            let by = Strong { warp, lane, sync, width, at: (self.home, offset >> self.place_bits) };
             if kind.reads() {
                 order.read(shadow.messages.get(by.at.1), by);
             }

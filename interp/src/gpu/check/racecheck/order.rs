@@ -68,6 +68,12 @@ pub(super) struct Threads {
     warps: Vec<Warp>,
 }
 
+/// The knowledge of a block's threads that meet those of the other blocks of their cluster.
+pub(crate) struct Met {
+    block: u32,
+    known: Known,
+}
+
 /// A warp of the block.
 #[derive(Debug)]
 struct Warp {
@@ -81,7 +87,8 @@ struct Warp {
     /// The knowledge that its lanes have prepared by fences and strong reads.
     lanes: Option<Box<[Lane; LANES]>>,
     /// For each barrier, the knowledge of the lanes that arrived there without waiting.
-    arrived: [Option<Rc<Known>>; BARRIERS],
+    /// The last one is the barrier of the block's cluster.
+    arrived: [Option<Rc<Known>>; BARRIERS + 1],
 }
 
 /// The view of a thread that is about to make an access: it tells which earlier accesses come
@@ -243,6 +250,45 @@ impl Order {
         }
         *arrived = Some(Rc::new(known));
         self.tick(warp);
+    }
+
+    /// The knowledge with which the block's threads have arrived at the barrier of their cluster.
+    /// The warps in `ended` had ended before.
+    pub(crate) fn leave(&mut self, barrier: u32, ended: &[u32]) -> Met {
+        let mut joined = Known::clone(&self.nothing);
+        for &warp in ended {
+            let known = self.together(warp, FULL);
+            self.work += joined.join(&known);
+        }
+        for warp in &mut self.warps {
+            if let Some(arrived) = warp.arrived[barrier as usize].take() {
+                self.work += joined.join(&arrived);
+            }
+        }
+        self.publishing.insert(self.block);
+        Met { block: self.block, known: joined }
+    }
+
+    /// Gives all threads of the block the knowledge with which those of the cluster have arrived.
+    pub(crate) fn enter(&mut self, cluster: &[Met]) {
+        let mut news = Known::clone(&self.nothing);
+        for Met { block, known } in cluster {
+            let work = match *block == self.block {
+                true => news.join(known),
+                false => {
+                    let (moved, work) = known.moved(*block, self.block);
+                    work + news.join(&moved)
+                }
+            };
+            self.work += work;
+        }
+        for warp in 0..self.warps.len() as u32 {
+            let Warp { known, apart, .. } = &mut self.warps[warp as usize];
+            for known in apart.as_deref_mut().map_or(std::slice::from_mut(known), |apart| apart.as_mut_slice()) {
+                self.work += Rc::make_mut(known).join(&news);
+            }
+            self.tick(warp);
+        }
     }
 
     /// Notes that lanes of a warp have waited for each other. `all`: no other lane of it is left.

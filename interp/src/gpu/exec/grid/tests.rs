@@ -38,7 +38,7 @@ fn workers_of(body: &str, threads: usize) -> u64 {
         checks: Checks::NONE,
         touched: None,
     };
-    workers(1000, threads, BLOCKS_BYTES / launch.checked_bytes())
+    workers(1000, threads, BLOCKS_BYTES / launch.cluster_bytes())
 }
 
 #[test]

@@ -1,0 +1,319 @@
+//! Keeps the copies in bulk that are under way in a cluster, and does them.
+
+use std::collections::HashMap;
+
+use super::super::block::cluster::Neighbours;
+use crate::gpu::check::{Check, Checker};
+use crate::gpu::code::Reduce;
+use crate::gpu::mem::cells::Cells;
+use crate::gpu::mem::written::Written;
+use crate::gpu::mem::{Snapshot, Touched, Ways};
+use crate::gpu::modifiers::Modifiers;
+use crate::gpu::semantics::{arrivals, float, native};
+
+/// The most copies of a cluster that are under way; the hardware may do the others at once.
+const MOST: usize = 1 << 12;
+/// The most bytes that they take on the host, unless a single one takes more.
+pub(in super::super) const MOST_BYTES: usize = 4 << 20;
+
+/// A thread, by its block's rank and its number in the block.
+type Thread = (u32, u32);
+
+/// A place in memory, by its address, or by the rank of a block and the offset in its shared
+/// memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Place {
+    Global(u64),
+    Shared { rank: u32, offset: u64 },
+}
+
+/// Bytes to be moved.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) to: Place,
+    pub(super) from: Source,
+    pub(super) bytes: u32,
+}
+
+/// The source of bytes.
+#[derive(Debug)]
+pub(super) enum Source {
+    At(Place),
+    /// The bytes themselves, and whether something had written all of them.
+    Held(Vec<u8>, bool),
+}
+
+/// A copy.
+#[derive(Debug)]
+pub(super) struct Transfer {
+    pub(super) pieces: Vec<Piece>,
+    /// Bytes that it announces in all.
+    pub(super) bytes: u32,
+    /// The barrier where it announces them; `None` for a copy in a group.
+    pub(super) barrier: Option<Place>,
+    pub(super) reduce: Option<Reduce>,
+}
+
+/// The copies of a cluster that are under way.
+#[derive(Debug, Default)]
+pub(in super::super) struct Transfers {
+    /// Those that threads have begun, each with the number of the group that it is in.
+    list: Vec<(Thread, u32, Transfer)>,
+    /// Bytes that they take on the host.
+    bytes: usize,
+    /// The number of groups that each thread has committed.
+    groups: HashMap<Thread, u32>,
+}
+
+impl Place {
+    /// The address, or the offset in shared memory.
+    pub(super) fn address(self) -> u64 {
+        match self {
+            Self::Global(address) => address,
+            Self::Shared { offset, .. } => offset,
+        }
+    }
+
+    /// The same place in the shared memory of another block, if a rank is given.
+    pub(super) fn of_rank(self, rank: Option<u32>) -> Self {
+        match (self, rank) {
+            (Self::Shared { offset, .. }, Some(rank)) => Self::Shared { rank, offset },
+            _ => self,
+        }
+    }
+}
+
+impl Transfer {
+    /// Bytes that it takes on the host.
+    fn room(&self) -> usize {
+        let held = |piece: &Piece| if let Source::Held(bytes, _) = &piece.from { bytes.len() } else { 0 };
+        self.pieces.iter().map(|piece| size_of::<Piece>() + held(piece)).sum()
+    }
+}
+
+impl Transfers {
+    pub(in super::super) fn clear(&mut self) {
+        if !self.list.is_empty() || !self.groups.is_empty() {
+            *self = Self::default();
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Takes up a copy. Returns the oldest ones, which are to be done, if there are too many.
+    pub(super) fn start(&mut self, thread: Thread, transfer: Transfer) -> Vec<Transfer> {
+        let group = self.groups.get(&thread).copied().unwrap_or(0);
+        self.put_back(thread, group, transfer);
+        let (mut left, mut bytes) = (self.list.len(), self.bytes);
+        if left <= MOST && bytes <= MOST_BYTES {
+            return Vec::new();
+        }
+        self.take(|_, transfer| {
+            let is_due = left > MOST || left > 1 && bytes > MOST_BYTES;
+            (left, bytes) = (left - 1, bytes - transfer.room());
+            is_due
+        })
+    }
+
+    pub(super) fn commit(&mut self, thread: Thread) {
+        let group = self.groups.entry(thread).or_default();
+        *group = group.wrapping_add(1);
+    }
+
+    /// Takes the copies of a thread's groups but the latest `left`, each with its group.
+    pub(super) fn of_groups(&mut self, thread: Thread, left: u32) -> Vec<(u32, Transfer)> {
+        let now = self.groups.get(&thread).copied().unwrap_or(0);
+        let due = |(of, group, transfer): &mut (Thread, u32, Transfer)| {
+            *of == thread && transfer.barrier.is_none() && now.wrapping_sub(*group) > left
+        };
+        let taken: Vec<_> = self.list.extract_if(.., due).map(|(_, group, transfer)| (group, transfer)).collect();
+        self.bytes -= taken.iter().map(|(_, transfer)| transfer.room()).sum::<usize>();
+        taken
+    }
+
+    /// Takes up a copy again.
+    pub(super) fn put_back(&mut self, thread: Thread, group: u32, transfer: Transfer) {
+        self.bytes += transfer.room();
+        self.list.push((thread, group, transfer));
+    }
+
+    /// Returns whether copies take more bytes than they may.
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes > MOST_BYTES
+    }
+
+    /// Takes the copies that announce themselves at a barrier.
+    pub(super) fn at(&mut self, barrier: Place) -> Vec<Transfer> {
+        self.take(|_, transfer| transfer.barrier == Some(barrier))
+    }
+
+    /// Takes the copies in groups of the block of this rank.
+    pub(super) fn of_block(&mut self, rank: u32) -> Vec<Transfer> {
+        self.take(|thread, transfer| thread.0 == rank && transfer.barrier.is_none())
+    }
+
+    /// Takes the copies that are due, in their order.
+    fn take(&mut self, mut due: impl FnMut(&Thread, &Transfer) -> bool) -> Vec<Transfer> {
+        let due = |(thread, _, transfer): &mut (Thread, u32, Transfer)| due(thread, transfer);
+        let taken: Vec<Transfer> = self.list.extract_if(.., due).map(|(.., transfer)| transfer).collect();
+        self.bytes -= taken.iter().map(Transfer::room).sum::<usize>();
+        taken
+    }
+}
+
+/// The unit that does copies.
+pub(super) struct Unit<'a> {
+    pub(super) neighbours: Neighbours<'a>,
+    pub(super) global: &'a Snapshot,
+    pub(super) touched: Option<&'a Touched>,
+    /// The checkers, with the state of the block that looks or waits.
+    pub(super) checker: Option<&'a mut Checker>,
+}
+
+impl Unit<'_> {
+    /// Does a copy, and announces its bytes.
+    pub(super) fn finish(&mut self, transfer: Transfer) {
+        for Piece { to, from, bytes } in transfer.pieces {
+            let (held, is_written) = self.read(from, bytes);
+            self.write(to, &held, is_written, transfer.reduce);
+        }
+        if let Some(Place::Shared { rank, offset }) = transfer.barrier {
+            let less = u64::from(transfer.bytes).wrapping_neg();
+            let shared = &self.neighbours.peers[rank as usize].shared;
+            shared.update(offset, 8, |bits| arrivals::arrive(bits, 0, less));
+        }
+    }
+
+    /// Reads the bytes of a copy, which it writes later.
+    pub(super) fn hold(&mut self, transfer: &mut Transfer) {
+        for piece in &mut transfer.pieces {
+            let from = std::mem::replace(&mut piece.from, Source::Held(Vec::new(), true));
+            let (bytes, is_written) = self.read(from, piece.bytes);
+            piece.from = Source::Held(bytes, is_written);
+        }
+    }
+
+    /// The bytes of a source, and whether something has written all of them.
+    fn read(&mut self, from: Source, bytes: u32) -> (Vec<u8>, bool) {
+        match from {
+            Source::Held(held, is_written) => (held, is_written),
+            Source::At(Place::Global(address)) => {
+                // A chunk of the heap may have been freed since.
+                let Some(live) = self.global.find(address) else { return (vec![0; bytes as usize], true) };
+                let offset = live.place(address);
+                if let Some(touched) = self.touched {
+                    let ways = Ways { loads: true, stores: false, is_strong: false };
+                    touched.mark(live, ways, address, u64::from(bytes));
+                }
+                let is_written = !self.global.knows(live) || live.written.holds(offset, u64::from(bytes));
+                (load(live, offset, bytes), is_written)
+            }
+            Source::At(Place::Shared { rank, offset }) => {
+                let mut is_written = true;
+                self.of_block(rank, |written| is_written = written.holds(offset, u64::from(bytes)));
+                (load(&self.neighbours.peers[rank as usize].shared, offset, bytes), is_written)
+            }
+        }
+    }
+
+    fn write(&mut self, to: Place, bytes: &[u8], is_written: bool, reduce: Option<Reduce>) {
+        let count = bytes.len() as u64;
+        match to {
+            Place::Global(address) => {
+                let Some(live) = self.global.find(address) else { return };
+                let offset = live.place(address);
+                if let Some(touched) = self.touched {
+                    let ways = Ways { loads: reduce.is_some(), stores: true, is_strong: reduce.is_some() };
+                    touched.mark(live, ways, address, count);
+                }
+                if is_written && self.checker.as_ref().is_some_and(|checker| checker.has(Check::Initcheck)) {
+                    live.written.add(offset, count);
+                }
+                store(live, offset, bytes, reduce);
+            }
+            Place::Shared { rank, offset } => {
+                if is_written {
+                    self.of_block(rank, |written| written.add(offset, count));
+                }
+                store(&self.neighbours.peers[rank as usize].shared, offset, bytes, reduce);
+            }
+        }
+    }
+
+    /// Passes what initcheck knows of a block's shared memory.
+    fn of_block(&self, rank: u32, with: impl FnMut(&Written)) {
+        let Some(checker) = self.checker.as_deref() else { return };
+        if rank as usize == self.neighbours.rank {
+            checker.written().into_iter().for_each(with);
+        } else {
+            self.neighbours.peers[rank as usize].checked(|peer| peer.written().into_iter().for_each(with));
+        }
+    }
+}
+
+/// Bytes of some memory.
+fn load(cells: &impl Cells, offset: u64, bytes: u32) -> Vec<u8> {
+    let mut all = Vec::with_capacity(bytes as usize);
+    while all.len() < bytes as usize {
+        let (at, left) = (offset + all.len() as u64, bytes as usize - all.len());
+        match at.is_multiple_of(4) && left >= 4 {
+            true => all.extend(cells.load32(at).to_le_bytes()),
+            false => all.push(cells.load8(at)),
+        }
+    }
+    all
+}
+
+/// Stores bytes, or adds their elements to those that are there.
+fn store(cells: &impl Cells, offset: u64, bytes: &[u8], reduce: Option<Reduce>) {
+    if let Some(reduce) = reduce {
+        let width = reduce.width();
+        for (index, element) in bytes.chunks_exact(usize::from(width)).enumerate() {
+            let added = element.iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte));
+            cells.update(offset + index as u64 * u64::from(width), width, |old| reduce.apply(old, added));
+        }
+        return;
+    }
+    let mut done = 0;
+    while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+        let at = offset + done as u64;
+        match rest.first_chunk().filter(|_| at.is_multiple_of(4)) {
+            Some(&word) => {
+                cells.store32(at, u32::from_le_bytes(word));
+                done += 4;
+            }
+            None => {
+                cells.store8(at, rest[0]);
+                done += 1;
+            }
+        }
+    }
+}
+
+impl Reduce {
+    /// Bytes of an element.
+    fn width(self) -> u8 {
+        match self {
+            Self::F16 | Self::Bf16 => 2,
+            Self::U32 | Self::F32 => 4,
+            Self::U64 => 8,
+        }
+    }
+
+    /// The sum of two elements.
+    fn apply(self, old: u64, added: u64) -> u64 {
+        let halves = |modifiers| u64::from(float::add(modifiers, old as u16, added as u16));
+        match self {
+            Self::F16 => halves(Modifiers::F16),
+            Self::Bf16 => halves(Modifiers::BF16),
+            Self::U32 => u64::from((old as u32).wrapping_add(added as u32)),
+            Self::U64 => old.wrapping_add(added),
+            Self::F32 => {
+                let sum = f32::from_bits(old as u32) + f32::from_bits(added as u32);
+                u64::from(native::canonical32(sum).to_bits())
+            }
+        }
+    }
+}
