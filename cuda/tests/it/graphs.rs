@@ -495,7 +495,7 @@ fn the_form_of_a_graph_can_be_asked_and_changed() {
     }
     run(instantiate(graph), 1);
     assert_eq!(taken(&log), [1, 3, 2]);
-    // Free at a launch; a flag that no graph has; the first with a launch by the device; that alone.
+    // To free at a launch, an unknown flag, the first with a launch by the device, and that alone.
     assert_eq!([1, 16, 5, 4].map(|flags| cuGraphInstantiateWithFlags(&mut 0, graph, flags)), [0, 1, 1, 801]);
     assert_eq!((cuGraphRemoveDependencies(graph, &a, &b, 1), cuGraphRemoveDependencies(graph, &a, &b, 1)), (0, 1));
     let (mut copy, mut found, mut kind, mut child) = (0, 0, 9, 0);
