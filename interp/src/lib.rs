@@ -65,7 +65,7 @@
 //! | the steps of the search for reconvergence points | 67,108,864 | |
 //! | the survey of `ptx-forms` | 1,048,576 instructions; a function counts once for each kernel that calls it | |
 //! | a block | 1,024 threads, 48 KiB of static shared memory; with dynamic shared memory, the limit of the architecture, 48 to 227 KiB | [`Kernel::shared_limit`] |
-//! | a cluster | 16 blocks; blocks know their place in it, but share no memory and have no barrier | |
+//! | a cluster | 16 blocks; 4,096 copies in bulk under way, which take 4 MiB of the host | |
 //! | a thread | 512 KiB of local memory; each call takes at least 16 bytes, so calls nest at most 32,768 deep | |
 //! | a variable in constant memory | 64 KiB | |
 //! | the data of all initialisers | 1 GiB | |

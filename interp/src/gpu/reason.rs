@@ -413,6 +413,12 @@ impl Reason {
                 "copies {} in bulk: its size must be a multiple of {align}; copy the rest with plain stores",
                 counted(*value, "byte")
             ),
+            Reason::BulkAlignment { what: "first coordinate", value, align } => write!(
+                f,
+                "copies a box of a tensor at a first coordinate that is {} from 0: misaligned, it must be a multiple of {align}; check \
+                 the coordinate",
+                counted(*value, "byte")
+            ),
             Reason::BulkAlignment { what, value, align } => {
                 write!(f, "copies in bulk with its {what} at {value:#x}: misaligned, it must be a multiple of {align}; check the offset")
             }

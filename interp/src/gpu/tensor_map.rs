@@ -18,8 +18,11 @@ const MOST_EXTENT: u64 = 1 << 32;
 const MOST_BOX: u32 = 256;
 const MOST_STEP: u32 = 8;
 const STRIDES_END: u64 = 1 << 40;
-/// Bytes of which the tensor's address, its strides and the rows of a box are multiples.
-const UNIT: u64 = 16;
+/// Bytes of which the tensor's address, its strides, the rows of a box and the first coordinate are
+/// multiples.
+pub(crate) const UNIT: u64 = 16;
+/// The bytes of elements outside of a tensor where they are NaN, as an H200 has them for all types.
+pub(crate) const NAN: [u8; 2] = [0xf7, 0x7f];
 
 /// A type of elements, by its number in CUDA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,11 +71,23 @@ impl Element {
         self.0 >= 6
     }
 
-    /// The bits of a NaN of floating-point numbers: all but the sign.
-    pub(crate) fn nan(self) -> Vec<u8> {
-        let mut bytes = vec![0xff; self.bytes() as usize];
-        bytes.iter_mut().last().into_iter().for_each(|last| *last = 0x7f);
+    /// The elements as a GPU loads them. It rounds those of tf32 to the nearest, ties to even, and
+    /// has one NaN. An H200 does so.
+    pub(crate) fn loaded(self, mut bytes: Vec<u8>) -> Vec<u8> {
+        if let 11 | 12 = self.0 {
+            for element in bytes.as_chunks_mut::<4>().0 {
+                *element = tf32(u32::from_le_bytes(*element)).to_le_bytes();
+            }
+        }
         bytes
+    }
+}
+
+/// The number of tf32 that is nearest to an f32.
+fn tf32(bits: u32) -> u32 {
+    match bits & 0x7fff_ffff > 0x7f80_0000 {
+        true => 0x7fff_e000,
+        false => (bits + 0xfff + (bits >> 13 & 1)) & !0x1fff,
     }
 }
 

@@ -138,16 +138,16 @@ fn random(count: usize) -> Vec<u8> {
     (0..count as u64).map(|index| (index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u8).collect()
 }
 
-/// Loads and stores a box, and compares both with the model.
+/// Loads and stores a box near a place, and compares both with the model.
 #[track_caller]
-fn agrees(map: &TensorMap, at: &[i32]) {
+fn agrees(map: &TensorMap, near: &[i32]) {
     assert_eq!(map.wrong(), None);
     let tensor = random(span(map));
-    let nan = match map.element.bytes() {
-        2 => vec![0xff, 0x7f],
-        4 => vec![0xff, 0xff, 0xff, 0x7f],
-        width => vec![0xff; width as usize - 1].into_iter().chain([0x7f]).collect(),
-    };
+    let nan = [0xf7, 0x7f];
+    let mut at = near.to_vec();
+    let unit = 16 / map.element.bytes() as i32;
+    at[0] = at[0].div_euclid(unit) * unit;
+    let at = &at[..];
     let (mut tile, mut bytes) = (vec![0xee; TILE], 0);
     let mut stored = tensor.clone();
     visit(map, at, |shared, place| {
@@ -187,6 +187,32 @@ fn elements_outside_of_the_tensor_are_filled() {
         agrees(&TensorMap { fills_with_nan: true, ..map(element, &[9, 5, 4], &[4, 3, 2]) }, &[7, 3, 3]);
     }
     agrees(&map(U8, &[33, 5], &[32, 4]), &[17, 3]);
+}
+
+/// Bits that an H200 loads for elements of tf32.
+#[test]
+fn elements_of_tf32_are_rounded() {
+    let pairs: [[u32; 2]; 12] = [
+        [0x3f80_1000, 0x3f80_0000],
+        [0x3f80_3000, 0x3f80_4000],
+        [0x3f80_1001, 0x3f80_2000],
+        [0xbf80_1000, 0xbf80_0000],
+        [0x7f80_0000, 0x7f80_0000],
+        [0x7f7f_f000, 0x7f80_0000],
+        [0xffc1_2345, 0x7fff_e000],
+        [0x7f80_0fff, 0x7fff_e000],
+        [0x0000_0001, 0x0000_0000],
+        [0x8000_3000, 0x8000_4000],
+        [0x0040_0000, 0x0040_0000],
+        [0x007f_f000, 0x0080_0000],
+    ];
+    let bytes = |side: usize| -> Vec<u8> { pairs.iter().flat_map(|pair| pair[side].to_le_bytes()).collect() };
+    for element in [11, 12] {
+        let tensor = map(element, &[12], &[12]);
+        let text = kernel(&[0], OF_PARAM, &load(&[0], 48));
+        let [_, tile] = launch(&tensor, &text, &bytes(0), Checks::ALL).unwrap_or_else(|stop| panic!("{stop}"));
+        assert_eq!(tile[..48], bytes(1));
+    }
 }
 
 #[test]
@@ -241,6 +267,7 @@ fn a_box_that_is_not_possible_stops_the_launch() {
         (good.clone(), kernel(&at, &format!("{OF_PARAM} add.u64 %map, %map, 8;"), &body), "its tensor map at"),
         (good.clone(), kernel(&at, OF_PARAM, &load(&[0], 256)), "has 2 dimensions, and it names 1"),
         (good.clone(), kernel(&at, OF_PARAM, &body.replace("[tile]", "[tile+64]")), "multiple of 128"),
+        (good.clone(), kernel(&[-3, 0], OF_PARAM, &load(&[-3, 0], 256)), "first coordinate that is 12 bytes from 0"),
         (TensorMap { boxes: vec![256, 256], ..good.clone() }, kernel(&at, OF_PARAM, &body), "stores 262144 bytes"),
         (
             TensorMap { extents: vec![64, 400], ..good.clone() },

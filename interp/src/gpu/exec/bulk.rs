@@ -17,6 +17,7 @@ use crate::gpu::check::{Check, Checker};
 use crate::gpu::code::Bulk;
 use crate::gpu::mem::{Snapshot, Touched, space};
 use crate::gpu::reason::{BadAccess, Reason};
+use crate::gpu::tensor_map::Element;
 use crate::gpu::vocabulary::{AccessKind, Space, lanes_of};
 use tensor::TensorBox;
 pub(super) use transfer::{MOST_BYTES, Transfers};
@@ -86,6 +87,14 @@ impl Body {
         }
     }
 
+    /// The type of the elements, if they come from a tensor.
+    fn element(&self) -> Option<Element> {
+        match self {
+            Self::Tensor { tensor, loads: true, .. } => Some(tensor.element()),
+            _ => None,
+        }
+    }
+
     /// The pieces of the copy, to the shared memory of another block if a rank is given.
     fn pieces(&self, cx: &Context, rank: Option<u32>) -> Result<Vec<Piece>, Reason> {
         match self {
@@ -113,7 +122,8 @@ fn begin(cx: &mut Context, warp: &mut Warp, bulk: Bulk, lane: usize) -> Result<(
             inside(cx, barrier, AccessKind::Atomic, BARRIER_BYTES as u32)?;
         }
         warp.work += TRANSFER_WORK * pieces.len() as u64 + u64::from(body.bytes()) / MOVED_BYTES;
-        let transfer = Transfer { pieces, bytes: body.bytes(), barrier, reduce: bulk.reduce };
+        let (element, reduce) = (body.element(), bulk.reduce);
+        let transfer = Transfer { pieces, bytes: body.bytes(), barrier, reduce, element };
         start(cx, (own, 32 * cx.warp + lane as u32), transfer);
     }
     Ok(())

@@ -8,7 +8,7 @@ use crate::gpu::exec::warp::Warp;
 use crate::gpu::mem::cells::Cells;
 use crate::gpu::mem::space;
 use crate::gpu::reason::Reason;
-use crate::gpu::tensor_map::{self, TensorMap};
+use crate::gpu::tensor_map::{self, Element, TensorMap};
 use crate::gpu::vocabulary::AccessKind;
 
 /// Bytes of which the place of a box in shared memory is a multiple.
@@ -43,10 +43,24 @@ impl TensorBox {
             return Err(Reason::OtherTensor { dimensions });
         }
         let coordinates = &tensor.at[..usize::from(tensor.dimensions)];
-        let at =
-            coordinates.iter().map(|&slot| i64::from(warp.registers.b32[usize::from(slot)][lane] as i32)).collect();
+        let coordinate = |&slot: &u16| i64::from(warp.registers.b32[usize::from(slot)][lane] as i32);
+        let at: Vec<i64> = coordinates.iter().map(coordinate).collect();
+        let first = at[0] * i64::from(map.element.bytes());
+        // An H200 stops at an illegal instruction.
+        if first.rem_euclid(tensor_map::UNIT as i64) != 0 {
+            return Err(Reason::BulkAlignment {
+                what: "first coordinate",
+                value: first.unsigned_abs(),
+                align: tensor_map::UNIT,
+            });
+        }
         let rows = map.rows().collect();
         Ok(Self { map, at, rows })
+    }
+
+    /// The type of its elements.
+    pub(super) fn element(&self) -> Element {
+        self.map.element
     }
 
     /// The number of its rows.
@@ -132,7 +146,7 @@ impl TensorBox {
 
     /// The bytes of elements outside of the tensor.
     fn filling(&self, bytes: u32) -> Vec<u8> {
-        let nan = self.map.element.nan();
+        let nan = tensor_map::NAN;
         let byte = |index: usize| if self.map.fills_with_nan { nan[index % nan.len()] } else { 0 };
         (0..bytes as usize).map(byte).collect()
     }

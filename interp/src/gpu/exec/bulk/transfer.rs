@@ -10,6 +10,7 @@ use crate::gpu::mem::written::Written;
 use crate::gpu::mem::{Snapshot, Touched, Ways};
 use crate::gpu::modifiers::Modifiers;
 use crate::gpu::semantics::{arrivals, float, native};
+use crate::gpu::tensor_map::Element;
 
 /// The most copies of a cluster that are under way; the hardware may do the others at once.
 const MOST: usize = 1 << 12;
@@ -52,6 +53,8 @@ pub(super) struct Transfer {
     /// The barrier where it announces them; `None` for a copy in a group.
     pub(super) barrier: Option<Place>,
     pub(super) reduce: Option<Reduce>,
+    /// The type of the elements of a tensor that it loads.
+    pub(super) element: Option<Element>,
 }
 
 /// The copies of a cluster that are under way.
@@ -176,7 +179,7 @@ impl Unit<'_> {
     /// Does a copy, and announces its bytes.
     pub(super) fn finish(&mut self, transfer: Transfer) {
         for Piece { to, from, bytes } in transfer.pieces {
-            let (held, is_written) = self.read(from, bytes);
+            let (held, is_written) = self.read(from, bytes, transfer.element);
             self.write(to, &held, is_written, transfer.reduce);
         }
         if let Some(Place::Shared { rank, offset }) = transfer.barrier {
@@ -190,13 +193,13 @@ impl Unit<'_> {
     pub(super) fn hold(&mut self, transfer: &mut Transfer) {
         for piece in &mut transfer.pieces {
             let from = std::mem::replace(&mut piece.from, Source::Held(Vec::new(), true));
-            let (bytes, is_written) = self.read(from, piece.bytes);
+            let (bytes, is_written) = self.read(from, piece.bytes, transfer.element);
             piece.from = Source::Held(bytes, is_written);
         }
     }
 
     /// The bytes of a source, and whether something has written all of them.
-    fn read(&mut self, from: Source, bytes: u32) -> (Vec<u8>, bool) {
+    fn read(&mut self, from: Source, bytes: u32, element: Option<Element>) -> (Vec<u8>, bool) {
         match from {
             Source::Held(held, is_written) => (held, is_written),
             Source::At(Place::Global(address)) => {
@@ -208,7 +211,8 @@ impl Unit<'_> {
                     touched.mark(live, ways, address, u64::from(bytes));
                 }
                 let is_written = !self.global.knows(live) || live.written.holds(offset, u64::from(bytes));
-                (load(live, offset, bytes), is_written)
+                let loaded = load(live, offset, bytes);
+                (if let Some(element) = element { element.loaded(loaded) } else { loaded }, is_written)
             }
             Source::At(Place::Shared { rank, offset }) => {
                 let mut is_written = true;
