@@ -53,7 +53,7 @@ const PTX: &str = ".version 8.0 .target sm_90 .address_size 64
         .shared .align 128 .b8 tile[128]; .shared .align 8 .b64 bar;
         mov.b64 %rd1, m; cvta.param.u64 %rd1, %rd1; ld.param.u64 %rd2, [q];
         mbarrier.init.shared.b64 [bar], 1; mbarrier.arrive.expect_tx.shared.b64 _, [bar], 32;
-        cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1, {3, 7}], [bar];
+        cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1, {4, 7}], [bar];
         wait: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra wait;
         mov.u32 %r1, 0;
         show: ld.shared.u32 %r2, [%r1]; st.global.u32 [%rd2], %r2; add.u64 %rd2, %rd2, 4;
@@ -81,8 +81,8 @@ fn a_kernel_copies_a_box_of_the_tensor_that_a_map_describes() {
         assert_eq!(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, 0, params.as_mut_ptr(), std::ptr::null_mut()), 0);
         let mut words = [0_u32; 8];
         assert_eq!(cuMemcpyDtoH_v2(words.as_mut_ptr().cast(), to, 32), 0);
-        // Row 7 from column 3 on, and a row outside of the tensor.
-        let row = first + 7 * 16 + 3;
+        // Row 7 from column 4 on, and a row outside of the tensor.
+        let row = first + 7 * 16 + 4;
         assert_eq!(words, [row, row + 1, row + 2, row + 3, 0, 0, 0, 0]);
     }
     for address in [from, other, to] {
