@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use warpstride_interp::stop::Reason;
-use warpstride_interp::{Checks, Config, Memory, Report};
+use warpstride_interp::{Args, Checks, Config, Memory, Module, Report, run as run_kernel};
 
 use super::{PRELUDE, launch_with, shape};
 
@@ -252,4 +252,27 @@ fn a_product_needs_no_access_to_memory() {
     let body = format!("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {sum}, {sum}, {half}, {sum};");
     let text = format!("{PRELUDE}.visible .entry k() {{ .reg .b32 %a<8>; {body} ret; }}");
     launch_with(&Config::default(), &text, shape(1, 32), &[], &Memory::new(1)).unwrap_or_else(|stop| panic!("{stop}"));
+}
+
+/// Loads of shared memory have fewer instructions on the GPU, which counts `ldmatrix` apart.
+#[test]
+fn tiles_have_the_requests_sectors_and_wavefronts_of_an_h200() {
+    let module = Module::parse(include_str!("../data/wmma.ptx")).unwrap();
+    let mut compared = 0;
+    for line in include_str!("../data/wmma-h200.txt").lines().filter(|line| !line.starts_with('#')) {
+        let (name, counts) = line.split_once(' ').expect("a name");
+        let wanted: Vec<u64> = counts.split(' ').map(|count| count.parse().expect("a number")).collect();
+        let (kernel, memory) = (module.kernel(name).unwrap(), Memory::new(1 << 20));
+        let buffers = [(); 3].map(|()| memory.upload(&vec![0_u8; 1 << 16]).unwrap());
+        let params =
+            buffers.into_iter().fold(Args::new(kernel), |args, address| args.value(address).unwrap()).finish().unwrap();
+        let report = run_kernel(kernel, &shape(1, 32), &params, &memory, &Config::default())
+            .unwrap_or_else(|stop| panic!("{stop}"));
+        let of = report.counters;
+        let [load, store] = [of.global_load, of.global_store].map(|of| [of.requests, of.sectors]);
+        let shared = [of.shared_store.instructions, of.shared_load.wavefronts, of.shared_store.wavefronts];
+        assert_eq!([&load[..], &store, &shared].concat(), wanted, "{name}");
+        compared += 1;
+    }
+    assert_eq!(compared, 20);
 }

@@ -189,6 +189,39 @@ fn elements_outside_of_the_tensor_are_filled() {
     agrees(&map(U8, &[33, 5], &[32, 4]), &[17, 3]);
 }
 
+/// The boxes of a tensor of 20 rows of 200 bytes, 256 bytes apart, that an H200 has loaded.
+#[test]
+fn boxes_have_the_bytes_that_an_h200_loads() {
+    let tensor: Vec<u8> = (0..1_usize << 16).map(|at| (at * 7 + (at >> 8) * 13) as u8).collect();
+    let mut compared = 0;
+    for line in include_str!("../data/tensor-boxes-h200.txt").lines().filter(|line| !line.starts_with('#')) {
+        let [kind, row, swizzle, filling, place, wanted] = line.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        let [row, swizzle, place] = [row, swizzle, place].map(|number| number.parse::<u32>().expect("a number"));
+        let names = ["u8", "", "", "", "", "", "f16", "f32", "f64", "bf16", "f32ftz", "tf32"];
+        let number = names.iter().position(|name| *name == kind).expect("a type") as u32;
+        let width = Element::new(number).expect("a type").bytes();
+        let boxed = map(number, &[u64::from(200 / width), 20], &[row / width, 9]);
+        let swizzle = [0, 32, 64, 128][swizzle as usize];
+        let boxed = TensorMap { strides: vec![256], swizzle, fills_with_nan: filling == "1", ..boxed };
+        assert_eq!(boxed.wrong().is_some(), wanted == "refused", "{line}: {:?}", boxed.wrong());
+        if wanted == "refused" {
+            continue;
+        }
+        let first = [16, -16, 192 - (row / 32 * 16) as i32][place as usize] / width as i32;
+        let at = [first, [1, -3, 15][place as usize]];
+        let [_, tile] = launch(&boxed, &kernel(&at, OF_PARAM, &load(&at, row as usize * 9)), &tensor, Checks::NONE)
+            .unwrap_or_else(|stop| panic!("{stop} {line}"));
+        let bytes = tile.iter().copied().chain(std::iter::repeat(0xee)).take(8192);
+        let hash =
+            bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+        assert_eq!(format!("{hash:016x}"), wanted, "{line}");
+        compared += 1;
+    }
+    assert_eq!(compared, 702);
+}
+
 /// Bits that an H200 loads for elements of tf32.
 #[test]
 fn elements_of_tf32_are_rounded() {
