@@ -62,13 +62,13 @@ class Library:
 
     def __init__(self):
         try:
-            self.library = ctypes.CDLL("libcuda.so.1")
-            self.read_section = self.library.warpstrideSectionRead
+            self.cuda = ctypes.CDLL("libcuda.so.1")
+            self.read_section = self.cuda.warpstrideSectionRead
         except (OSError, AttributeError) as error:
             raise pytest.UsageError(f"--warpstride: libcuda.so.1 is not the software GPU: {error}") from error
 
     def begin(self):
-        self.library.warpstrideSectionBegin()
+        self.cuda.warpstrideSectionBegin()
 
     def read(self, expectations=()):
         """Returns the document of what ran since `begin`."""
@@ -101,18 +101,18 @@ def findings(document):
 class SoftGpu:
     """The kernels of a test on the software GPU, as far as they have run."""
 
-    def __init__(self, library):
-        self._library = library
+    def __init__(self, gpu):
+        self._gpu = gpu
 
     @property
     def kernels(self):
         """The kernels in the order of their first launches, as `warpstride run --json` has them."""
-        return self._library.read()["kernels"]
+        return self._gpu.read()["kernels"]
 
     def expect(self, *expectations, kernel=None):
         """Fails the test if a kernel, or the sum of all, does not meet expectations."""
         wanted = [{"kernel": kernel, "expectation": expectation} for expectation in expectations]
-        short = [verdict for verdict in self._library.read(wanted)["verdicts"] if not verdict["held"]]
+        short = [verdict for verdict in self._gpu.read(wanted)["verdicts"] if not verdict["held"]]
         if short:
             lines = (v.get("error") or f"found {v['found']}, wanted {v['wanted']}" for v in short)
             pytest.fail("\n".join(f"{v['expectation']}: {line}" for v, line in zip(short, lines)), pytrace=False)
@@ -121,22 +121,22 @@ class SoftGpu:
 class Checks:
     """Fails tests with the findings of the checkers, and with expectations that fell short."""
 
-    def __init__(self, library):
-        self.library = library
+    def __init__(self, gpu):
+        self.gpu = gpu
         # The findings so far. Those of calls and streams count since the process began.
         self.known = collections.Counter()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self):
-        self.library.begin()
-        self.known = findings(self.library.read())
+        self.gpu.begin()
+        self.known = findings(self.gpu.read())
         return self.checked((yield))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item):
         result = yield
         for marker in reversed(list(item.iter_markers("warpstride"))):
-            SoftGpu(self.library).expect(*marker.args, **marker.kwargs)
+            SoftGpu(self.gpu).expect(*marker.args, **marker.kwargs)
         return self.checked(result)
 
     @pytest.hookimpl(wrapper=True, trylast=True)
@@ -144,7 +144,7 @@ class Checks:
         return self.checked((yield))
 
     def checked(self, result):
-        found = findings(self.library.read())
+        found = findings(self.gpu.read())
         new = found - self.known
         self.known = found
         if new:
@@ -158,4 +158,4 @@ def soft_gpu(request):
     checks = request.config.pluginmanager.get_plugin("warpstride-checks")
     if checks is None:
         pytest.skip("it needs --warpstride")
-    return SoftGpu(checks.library)
+    return SoftGpu(checks.gpu)

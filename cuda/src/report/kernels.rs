@@ -122,7 +122,8 @@ impl Kernels {
         self.rows.iter().map(Ran::json).collect()
     }
 
-    /// Returns the sum of the launches of the kernels that are meant; `None` if there are none.
+    /// Returns the sum of the launches of the kernels that `is_meant` chooses; `None` if it chooses
+    /// none that ran.
     pub(super) fn sum(&self, is_meant: impl Fn(&str) -> bool) -> Option<interp::Report> {
         let mut meant = self.rows.iter().filter(|ran| is_meant(&ran.kernel)).peekable();
         meant.peek()?;
