@@ -2,9 +2,11 @@
 //! it. PyCUDA still does.
 
 use std::ffi::{c_int, c_uint};
+use std::ops::Range;
 use std::sync::{MutexGuard, PoisonError};
 
 use warpstride::error::counted;
+use warpstride::interp::Kernel;
 use warpstride::interp::launch_shape::LaunchShape;
 
 use super::config::Extras;
@@ -14,9 +16,6 @@ use crate::code::{Failure, Outcome};
 use crate::export::export;
 use crate::module::{Function, function};
 use crate::stream::Stream;
-
-/// More bytes than the parameters of any kernel have.
-const MOST_BYTES: usize = 1 << 16;
 
 /// The launch of a kernel that a program has prepared so far.
 #[derive(Debug, Default)]
@@ -28,26 +27,29 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Writes bytes of the parameters, of which a structure may have some behind the last one.
-    fn write(&mut self, kernel: &warpstride::interp::Kernel, offset: c_int, bytes: &[u8]) -> Outcome {
+    /// Returns the place of bytes in the parameters, of which a structure may have some behind the
+    /// last one.
+    fn place(kernel: &Kernel, offset: c_int, bytes: usize) -> Outcome<Range<usize>> {
         let room = kernel.param_bytes().next_multiple_of(STRUCTURE);
-        self.params.resize(room, 0);
-        let place =
-            usize::try_from(offset).ok().and_then(|offset| self.params.get_mut(offset..)?.get_mut(..bytes.len()));
-        let Some(place) = place else {
-            return Err(Failure::value(format!(
+        let begin = usize::try_from(offset).ok();
+        let place = begin.and_then(|begin| Some(begin..begin.checked_add(bytes)?)).filter(|place| place.end <= room);
+        place.ok_or_else(|| {
+            Failure::value(format!(
                 "{} at offset {offset} do not fit into the parameters of kernel {:?}, which have {}",
-                counted(bytes.len(), "byte"),
+                counted(bytes, "byte"),
                 kernel.name(),
                 counted(kernel.param_bytes(), "byte")
-            )));
-        };
-        place.copy_from_slice(bytes);
-        Ok(())
+            ))
+        })
+    }
+
+    fn write(&mut self, kernel: &Kernel, place: Range<usize>, bytes: &[u8]) {
+        self.params.resize(kernel.param_bytes().next_multiple_of(STRUCTURE), 0);
+        self.params[place].copy_from_slice(bytes);
     }
 
     /// Returns the parameters of a launch.
-    fn params(&self, kernel: &warpstride::interp::Kernel) -> Outcome<Vec<u8>> {
+    fn params(&self, kernel: &Kernel) -> Outcome<Vec<u8>> {
         let bytes = kernel.param_bytes();
         if bytes > 0 && !self.has_size {
             let name = kernel.name();
@@ -63,9 +65,12 @@ fn prepared(of: &Function) -> MutexGuard<'_, Prepared> {
     of.prepared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn set_params(of: Handle<Function>, offset: c_int, bytes: &[u8]) -> Outcome {
+/// Sets parameters to the bytes that `read` returns. It reads the caller's memory only if they fit.
+fn set_params(of: Handle<Function>, offset: c_int, bytes: usize, read: impl FnOnce() -> Outcome<Vec<u8>>) -> Outcome {
     let function = function(of)?;
-    prepared(&function).write(&function.kernel, offset, bytes)
+    let place = Prepared::place(&function.kernel, offset, bytes)?;
+    prepared(&function).write(&function.kernel, place, &read()?);
+    Ok(())
 }
 
 /// Returns an extent that C has as a signed number.
@@ -115,18 +120,17 @@ export! {
 
     /// Sets a parameter that is a number.
     fn cuParamSeti(of: Handle<Function>, offset: c_int, value: c_uint) {
-        set_params(of, offset, &value.to_ne_bytes())
+        set_params(of, offset, size_of_val(&value), || Ok(value.to_ne_bytes().into()))
     }
 
     /// Sets a parameter that is a float.
     fn cuParamSetf(of: Handle<Function>, offset: c_int, value: f32) {
-        set_params(of, offset, &value.to_ne_bytes())
+        set_params(of, offset, size_of_val(&value), || Ok(value.to_ne_bytes().into()))
     }
 
     /// Sets parameters of any type.
     fn cuParamSetv(of: Handle<Function>, offset: c_int, from: Opaque, bytes: c_uint) {
-        let bytes = (bytes as usize).min(MOST_BYTES);
-        set_params(of, offset, &from.bytes(bytes)?)
+        set_params(of, offset, bytes as usize, || from.bytes(bytes as usize))
     }
 
     /// Queues a launch of one block.
