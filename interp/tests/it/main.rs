@@ -18,6 +18,7 @@ mod expect;
 mod faults;
 mod forms;
 mod fragments;
+mod frontiers;
 mod functions;
 mod heap;
 mod limits;

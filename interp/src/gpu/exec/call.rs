@@ -40,7 +40,8 @@ fn direct(function: Option<&Function>, call: &Call, warp: &mut Warp, mask: u32) 
     let back = warp.here();
     let to = enter(warp, call, function, mask)?;
     warp.stack.push(Path { mask: warp.mask, at: back });
-    (warp.pc, warp.mask, warp.meet, warp.frame) = (to.pc, mask, to.meet, to.frame);
+    warp.mask = mask;
+    warp.enter(to);
     Ok(())
 }
 

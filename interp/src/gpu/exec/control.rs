@@ -13,7 +13,7 @@ use crate::gpu::vocabulary::lanes_of;
 #[inline(always)]
 pub(super) fn branch(cx: &mut Context, warp: &mut Warp, Issue { ins, mask: taken }: Issue) -> Flow {
     if taken == warp.mask {
-        warp.pc = ins.imm as u32;
+        warp.jump(ins.imm as u32);
     } else {
         let meet = cx.code.reconvergence[warp.pc as usize - 1];
         warp.diverge(taken, ins.imm as u32, meet);
@@ -40,7 +40,7 @@ pub(super) fn branch_table(cx: &mut Context, warp: &mut Warp, Issue { ins, mask 
     groups.retain(|&(_, lanes)| lanes != 0);
     let meet = cx.code.reconvergence[warp.pc as usize - 1];
     match groups[..] {
-        [(pc, _)] => warp.pc = pc,
+        [(pc, _)] => warp.jump(pc),
         _ => warp.scatter(&groups, meet),
     }
     NEXT

@@ -121,7 +121,7 @@ macro_rules! engine {
             let pause = end.min(warp.work.saturating_add(TURN));
             loop {
                 // A path may continue at the point where the enclosing paths also meet.
-                while warp.pc == warp.meet && warp.join() {}
+                while warp.pc == warp.stop && warp.arrive() {}
                 let ins = &code.instructions[warp.pc as usize];
                 warp.pc += 1;
                 if warp.work >= pause {

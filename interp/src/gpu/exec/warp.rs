@@ -1,8 +1,13 @@
 //! A warp: 32 lanes under one program counter, and the stack of its divergent paths.
 //!
-//! When lanes diverge at a branch, one path runs to the branch's immediate post-dominator, then the
-//! other path, and from there they continue together. This is the classic reconvergence stack, as
-//! in GPGPU-Sim's `simt_stack`; the warp's own fields are its top.
+//! When lanes diverge at a branch, both paths run to the branch's immediate post-dominator, and
+//! from there they continue together. This is the classic reconvergence stack, as in GPGPU-Sim's
+//! `simt_stack`; the warp's own fields are its top.
+//!
+//! Of the paths that are still to run, the first in program order runs. So paths that lead to the
+//! same place before the post-dominator meet there already, as in "SIMD Re-Convergence At Thread
+//! Frontiers" (Diamos and others, 2011): the second condition of `a || b` and the body that both
+//! lead to run once.
 //!
 //! A barrier that only some lanes reach parks those lanes, and the other paths run on without
 //! waiting for them: since Volta, each thread arrives on its own. When no path is left to run,
@@ -50,9 +55,13 @@ pub(super) struct Warp {
     pub(super) mask: u32,
     /// The pc where these lanes meet the others.
     pub(super) meet: u32,
+    /// The pc before which the lanes stop: that of the next path which meets at the same place, or
+    /// else `meet`.
+    pub(super) stop: u32,
     /// Lanes that have not ended.
     pub(super) live: u32,
-    /// Paths to run later, once the running lanes are done: the last one first.
+    /// Paths to run later, once the running lanes are done: the last one first. Those that meet at
+    /// the same place stand in program order, the first of them last, unless they took turns.
     pub(super) stack: Vec<Path>,
     /// Lanes that a barrier holds while others of the warp run.
     parked: Vec<Parked>,
@@ -176,7 +185,7 @@ impl Warp {
     /// Returns to the kernel's first instruction with the lanes of `live`, which have `local_bytes`
     /// of local memory. Registers keep their values.
     pub(super) fn restart(&mut self, live: u32, local_bytes: u32) {
-        (self.pc, self.mask, self.live, self.meet) = (0, live, live, NOWHERE);
+        (self.pc, self.mask, self.live, self.meet, self.stop) = (0, live, live, NOWHERE, NOWHERE);
         self.frame = Frame { base: 0, end: local_bytes };
         (self.wait, self.work, self.issued, self.lanes_issued) = (None, 0, 0, 0);
         (self.votes, self.polls, self.waits, self.parted, self.arrived) = (0, 0, false, 0, [0; BARRIERS + 1]);
@@ -190,16 +199,42 @@ impl Warp {
         self.parked.clear();
     }
 
+    /// Sends all lanes to `target`.
+    #[inline(always)]
+    pub(super) fn jump(&mut self, target: u32) {
+        if target < self.pc || target > self.stop {
+            self.leap(target);
+        } else {
+            self.pc = target;
+        }
+    }
+
+    /// Sends all lanes backward, or past the place where they were to stop.
+    fn leap(&mut self, target: u32) {
+        if target < self.pc || self.stop == self.meet {
+            self.pc = target;
+            self.look_ahead();
+        } else {
+            // Lanes at the meeting point wait there.
+            if target != self.meet {
+                self.later(target, self.mask);
+            }
+            self.join();
+        }
+    }
+
     /// Splits the lanes: those of `taken` go to `target`, the rest to the next instruction. They
     /// meet again at `meet`.
     pub(super) fn diverge(&mut self, taken: u32, target: u32, meet: u32) {
         let meet = self.part(meet);
-        self.mask &= !taken;
-        if self.pc == meet {
-            (self.pc, self.mask) = (target, taken);
-        } else if target != meet {
-            self.later(target, taken);
+        let (on, away) = ((self.pc, self.mask & !taken), (target, taken));
+        let (first, second) = if on.0 < target { (on, away) } else { (away, on) };
+        let (first, second) = if first.0 == meet { (second, first) } else { (first, second) };
+        if second.0 != meet {
+            self.later(second.0, second.1);
         }
+        (self.pc, self.mask) = first;
+        self.look_ahead();
     }
 
     /// Splits the lanes into `groups`, each with a pc and a mask. They meet again at `meet`.
@@ -224,10 +259,38 @@ impl Warp {
         meet
     }
 
-    /// Lets lanes continue at `pc` once the running lanes have reached their meeting point.
+    /// Lets lanes continue at `pc` when it is their turn among the paths that meet at the same
+    /// place.
+    fn later(&mut self, pc: u32, mask: u32) {
+        let at = Point { pc, meet: self.meet, frame: self.frame };
+        let beside = |path: &Path| (path.at.meet, path.at.frame) == (at.meet, at.frame);
+        let earlier = self.stack.iter().rev().take_while(|path| beside(path) && path.at.pc < pc).count();
+        let place = self.stack.len() - earlier;
+        match self.stack[..place].last_mut().filter(|path| beside(path) && path.at.pc == pc) {
+            Some(path) => path.mask |= mask,
+            None => self.stack.insert(place, Path { mask, at }),
+        }
+    }
+
+    /// Finds where the running lanes stop.
     #[inline(always)]
-    pub(super) fn later(&mut self, pc: u32, mask: u32) {
-        self.stack.push(Path { mask, at: Point { pc, meet: self.meet, frame: self.frame } });
+    fn look_ahead(&mut self) {
+        let beside = self.stack.last().filter(|path| (path.at.meet, path.at.frame) == (self.meet, self.frame));
+        let ahead = |pc: u32| if pc < self.pc { NOWHERE } else { pc };
+        self.stop = ahead(self.meet).min(beside.map_or(NOWHERE, |path| ahead(path.at.pc)));
+    }
+
+    /// Lets the lanes that stopped continue with those that wait there, or lets the next path run
+    /// where all meet; returns whether there was one.
+    #[cold]
+    pub(super) fn arrive(&mut self) -> bool {
+        if self.pc == self.meet {
+            return self.join();
+        }
+        let Some(Path { mask, .. }) = self.stack.pop() else { return false };
+        self.mask |= mask & self.live;
+        self.look_ahead();
+        true
     }
 
     /// The depth of the nested calls that the lanes of `lanes` are in.
@@ -249,7 +312,8 @@ impl Warp {
         while let Some(Path { mask, at }) = self.stack.pop() {
             let mask = mask & self.live;
             if mask != 0 {
-                (self.pc, self.mask, self.meet, self.frame) = (at.pc, mask, at.meet, at.frame);
+                self.mask = mask;
+                self.enter(at);
                 if mask == self.live {
                     self.parted = 0;
                 }
@@ -257,6 +321,12 @@ impl Warp {
             }
         }
         false
+    }
+
+    /// Makes lanes run at a point: in its frame, until the place where they then meet others.
+    pub(super) fn enter(&mut self, at: Point) {
+        (self.pc, self.meet, self.frame) = (at.pc, at.meet, at.frame);
+        self.look_ahead();
     }
 
     /// Ends the lanes of `lanes`.
