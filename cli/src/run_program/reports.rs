@@ -127,6 +127,14 @@ pub(super) struct Memory {
     /// Asynchronous copies that made the host wait.
     pub(super) hidden_waits: u64,
     pub(super) leaks: Option<Leaks>,
+    pub(super) unread: Option<Unread>,
+}
+
+/// Memory of devices that was written and never read.
+#[derive(Debug, Deserialize)]
+pub(super) struct Unread {
+    pub(super) allocations: u64,
+    pub(super) bytes: u64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -270,6 +278,13 @@ impl Leaks {
     pub(super) fn sentence(&self) -> String {
         let what = counted(self.count, "allocation");
         format!("the program ended without freeing {what}, {} in all", counted(self.bytes, "byte"))
+    }
+}
+
+impl Unread {
+    pub(super) fn sentence(&self) -> String {
+        let (bytes, what) = (counted(self.bytes, "byte"), counted(self.allocations, "allocation"));
+        format!("no kernel and no copy read {bytes} that were written to {what}")
     }
 }
 

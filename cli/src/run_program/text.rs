@@ -175,6 +175,9 @@ fn sentences(process: &Process) -> String {
     if let Some(leaks) = process.memory.leaks.as_ref().filter(|leaks| leaks.count > 0) {
         say(leaks.sentence());
     }
+    if let Some(unread) = process.memory.unread.as_ref().filter(|unread| unread.bytes > 0) {
+        say(unread.sentence());
+    }
     for failure in process.unsupported() {
         say(format!("{} is not supported: {}", failure.function, failure.why));
     }

@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::{Folder, Run, command, schemas, warpstride};
 use crate::long::TOOLS;
 
-/// The variable that says what the program does: `good`, `race`, `oob`, `read`, `leak`, `late`,
-/// `killed`, or one of the faults of [`faults_of_the_program_itself_are_found`].
+/// The variable that says what the program does: `good`, `race`, `oob`, `read`, `leak`,
+/// `unread`, `late`, `killed`, or one of the faults of [`faults_of_the_program_itself_are_found`].
 const PROGRAM: &str = "WARPSTRIDE_TEST_PROGRAM";
 
 /// Kernels that store their thread's number: apart, all at one place, and too far; and one that
@@ -151,7 +151,7 @@ fn plant(fault: &str, driver: &Driver, buffer: u64, mut launch: impl FnMut(*mut 
         stream
     });
     // The launches on the default stream have run.
-    assert!(matches!(fault, "oob" | "late") || read() == 0);
+    assert!(matches!(fault, "oob" | "late" | "unread") || read() == 0);
     match fault {
         "wrong stream" => assert_eq!(streams.map(&mut launch), [0; 2]),
         "missing wait" => assert_eq!([launch(streams[0]), read()], [0; 2]),
@@ -296,6 +296,19 @@ fn memory_that_is_not_freed_is_a_note() {
     let result = &document(&folder, "out.sarif")["runs"][0]["results"][0];
     assert_eq!((&result["ruleId"], &result["level"]), (&"memcheck/leak".into(), &"note".into()));
     schemas::followed_by([folder.path("out.sarif")]);
+}
+
+#[test]
+fn bytes_that_nothing_reads_are_told() {
+    let Some(library) = library() else { return };
+    let folder = Folder::with("empty", "");
+    let said = "no kernel and no copy read 256 bytes that were written to 1 allocation\n";
+    run(&library, &folder, "--check initcheck --json-file out.json", "unread").ended(0, &[], &[said]);
+    let memory = &document(&folder, "out.json")["processes"][0]["memory"];
+    assert_eq!((&memory["unread"]["allocations"], &memory["unread"]["bytes"]), (&1.into(), &256.into()));
+    // Without initcheck it is not known what kernels read.
+    run(&library, &folder, "--check memcheck --json-file out.json", "unread").ended(0, &[], &["0 findings"]);
+    assert_eq!(document(&folder, "out.json")["processes"][0]["memory"]["unread"], Value::Null);
 }
 
 #[test]

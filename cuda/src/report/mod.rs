@@ -226,7 +226,7 @@ impl Report {
             "calls": state.calls.json(),
             "failures": state.calls.failures_json(),
             "order": order::json(),
-            "memory": memory::json(has_ended),
+            "memory": memory::json(has_ended, self.checks.contains(Check::Initcheck)),
         })
     }
 }

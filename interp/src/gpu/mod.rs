@@ -36,9 +36,9 @@ pub use code::Param;
 pub use config::{Config, DEFAULT_WORK};
 #[doc(hidden)]
 pub use exec::MAX_BEGUN;
-pub use mem::Memory;
 #[doc(hidden)]
 pub use mem::Touched;
+pub use mem::{Memory, Unread};
 pub use module::{Kernel, Module};
 pub use parse::MAX_TEXT_BYTES;
 pub use report::{Footprint, InstructionReport, LineReport, Report, WarpAccess};

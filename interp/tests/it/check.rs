@@ -10,7 +10,7 @@ use std::{env, fs};
 use warpstride_interp::check::Check;
 use warpstride_interp::launch_shape::LaunchShape;
 use warpstride_interp::stop::Reason;
-use warpstride_interp::{Checks, Config, Finding, Memory, Module, Stop, run};
+use warpstride_interp::{Checks, Config, Finding, Memory, Module, Stop, Unread, run};
 
 use super::{PRELUDE, launch_with, run_on, shape};
 
@@ -158,6 +158,35 @@ fn initcheck_remembers_earlier_writers() {
     run_text("st.global.u32 [%a1+8], 1;", shape(1, 1), Checks::NONE, &memory, fresh()).unwrap();
     assert_eq!(load(&memory, beside), []);
     assert_eq!(load(&memory, fresh()).len(), 1, "what is allocated later is looked at again");
+}
+
+#[test]
+fn bytes_that_nothing_reads_are_counted() {
+    let initcheck = "initcheck".parse().unwrap();
+    let memory = Memory::new(1 << 20);
+    let unread = |allocations, bytes| assert_eq!(memory.unread(), Unread { allocations, bytes });
+    let (given, made) = (memory.alloc(64).unwrap(), memory.alloc(64).unwrap());
+    unread(0, 0);
+    memory.write(given, &[1; 16]).unwrap();
+    unread(1, 16);
+    // Lanes load the bytes 8 to 11, one of them with an atomic, and store 128 bytes.
+    let body = "atom.global.add.u32 %r1, [%a1+8], 1; ld.global.u16 %r2, [%a1+8];";
+    run_text(body, shape(1, 1), initcheck, &memory, given).unwrap();
+    unread(1, 12);
+    let body = "mov.u32 %r1, %tid.x; mad.wide.u32 %a2, %r1, 2, %a1; st.global.u16 [%a2], %r1;";
+    run_text(body, shape(1, 32), initcheck, &memory, made).unwrap();
+    unread(2, 12 + 64);
+    memory.read(made + 5, &mut [0; 50]).unwrap();
+    unread(2, 12 + 14);
+    memory.copy(made, given, 16).unwrap();
+    unread(1, 14);
+    memory.free(made).unwrap();
+    unread(1, 14);
+    // A launch without initcheck may have read anything that was there, but nothing that was freed.
+    memory.write(given, &[1; 64]).unwrap();
+    unread(2, 14 + 48);
+    run_text("ret;", shape(1, 1), Checks::NONE, &memory, given).unwrap();
+    unread(1, 14);
 }
 
 #[test]

@@ -5,6 +5,9 @@
 //! initcheck may have written anything, so all allocations of that time are exempt from later
 //! checks. Shared and local memory begin each block unwritten. A load is reported even if its bytes
 //! are only copied on, as padding may be.
+//!
+//! It also notes which bytes of global memory are read, so that those which nothing reads can be
+//! counted.
 
 use super::{Access, Check, Log, Problem, What, Who};
 use crate::gpu::code::Code;
@@ -54,6 +57,9 @@ impl Initcheck {
 
 /// Checks an access to an allocation.
 pub(super) fn global(log: &mut Log, block: u64, access: &Access, allocation: &Allocation) {
+    if access.kind.reads() && !allocation.read.is_all() {
+        add(&allocation.read, access, access.offsets);
+    }
     if !allocation.written.is_all() {
         look(&allocation.written, log, block, access, access.offsets, (Space::Global, Some(allocation)));
     }
@@ -69,9 +75,8 @@ fn look(
     (space, allocation): (Space, Option<&Allocation>),
 ) {
     let bytes = u64::from(access.bytes);
-    let side_by_side = access.mask == FULL && (1..LANES).all(|lane| places[lane] == places[lane - 1] + bytes);
-    let whole = (places[0], LANES as u64 * bytes);
-    if access.kind.reads() && !(side_by_side && written.holds(whole.0, whole.1)) {
+    let whole = whole(access, places);
+    if access.kind.reads() && !whole.is_some_and(|(place, bytes)| written.holds(place, bytes)) {
         for lane in lanes_of(access.mask).filter(|&lane| !written.holds(places[lane], bytes)) {
             let address = allocation.map_or(0, |allocation| allocation.base) + access.offsets[lane];
             let allocation = allocation.map(|allocation| allocation.described(address));
@@ -80,9 +85,22 @@ fn look(
             log.add(who, What::Named(Check::Initcheck, problem));
         }
     }
-    if access.kind.writes() && side_by_side {
-        written.add(whole.0, whole.1);
-    } else if access.kind.writes() {
-        lanes_of(access.mask).for_each(|lane| written.add(places[lane], bytes));
+    if access.kind.writes() {
+        add(written, access, places);
     }
+}
+
+/// Marks the bytes of an access at these places.
+fn add(marked: &Written, access: &Access, places: &[u64; LANES]) {
+    match whole(access, places) {
+        Some((place, bytes)) => marked.add(place, bytes),
+        None => lanes_of(access.mask).for_each(|lane| marked.add(places[lane], u64::from(access.bytes))),
+    }
+}
+
+/// The range of an access by all lanes side by side.
+fn whole(access: &Access, places: &[u64; LANES]) -> Option<(u64, u64)> {
+    let bytes = u64::from(access.bytes);
+    let side_by_side = access.mask == FULL && (1..LANES).all(|lane| places[lane] == places[lane - 1] + bytes);
+    side_by_side.then_some((places[0], LANES as u64 * bytes))
 }

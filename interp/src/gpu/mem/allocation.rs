@@ -43,6 +43,8 @@ pub(crate) struct Allocation {
     pub(super) words: Words,
     /// The bytes that the host, or a followed launch, has written.
     pub(crate) written: Written,
+    /// The bytes that the host, or a followed launch, has read.
+    pub(crate) read: Written,
     /// The number of earlier launches whose writes were not followed.
     pub(super) born: u64,
     /// The number of the GPU that has it.
@@ -61,11 +63,12 @@ impl Allocation {
         Some(Self::with(base, bytes, born, poisoned_words(bytes)?.into()))
     }
 
-    /// Makes `bytes` zero bytes that count as written, read-only for kernels if they are
+    /// Makes `bytes` zero bytes that count as written and read, read-only for kernels if they are
     /// `constant`.
     pub(super) fn zeroed(base: u64, bytes: u64, born: u64, constant: bool) -> Option<Self> {
         let made = Self::reserved(base, bytes, born)?;
         made.written.add(0, bytes);
+        made.read.add(0, bytes);
         Some(Self { constant, ..made })
     }
 
@@ -90,9 +93,9 @@ impl Allocation {
     }
 
     fn with(base: u64, bytes: u64, born: u64, words: Words) -> Self {
-        let written = Written::none(bytes);
+        let (written, read) = (Written::none(bytes), Written::none(bytes));
         let (mask, gpu, heap) = (u64::MAX, 0, None);
-        Self { base, bytes, mask, words, written, born, gpu, constant: false, of_host: false, heap }
+        Self { base, bytes, mask, words, written, read, born, gpu, constant: false, of_host: false, heap }
     }
 
     /// The offset of the contents at an address in the allocation.

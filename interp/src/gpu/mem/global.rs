@@ -20,6 +20,7 @@ use super::heap::OfKernels;
 use super::host::{HOST_NUMBERS, Ranges};
 use super::space;
 use super::touched::{Touched, Ways};
+use super::unread::Unread;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::gpu::invalid;
 
@@ -58,6 +59,8 @@ pub(super) struct State {
 /// A GPU of a host.
 struct Gpu {
     used: u64,
+    /// The freed memory that was not read.
+    unread: Unread,
     /// For each GPU, true if this one reaches its memory: its own, and that of those that share it.
     reaches: Vec<bool>,
 }
@@ -104,7 +107,7 @@ pub(crate) struct Snapshot {
 impl Memory {
     /// Makes memory with room for `limit` bytes of allocations at a time.
     pub fn new(limit: u64) -> Self {
-        let gpus = vec![Gpu { used: 0, reaches: vec![true] }];
+        let gpus = vec![Gpu { used: 0, unread: Unread::default(), reaches: vec![true] }];
         let state = State { slots: Arc::new(Vec::new()), gpus, next_reuse: 0, unseen: 0 };
         Self::with(limit, 0, Arc::new(Mutex::new(state)))
     }
@@ -119,7 +122,7 @@ impl Memory {
         }
         let mut reaches = vec![false; gpu];
         reaches.push(true);
-        state.gpus.push(Gpu { used: 0, reaches });
+        state.gpus.push(Gpu { used: 0, unread: Unread::default(), reaches });
         Self { hollow: self.hollow, ..Self::with(limit, gpu, Arc::clone(&self.state)) }
     }
 
@@ -158,6 +161,15 @@ impl Memory {
     /// Bytes allocated now.
     pub fn used(&self) -> u64 {
         self.lock().gpus[self.gpu].used
+    }
+
+    /// Returns how much memory was written and never read, by a kernel or a copy. Launches without
+    /// initcheck may have read anything, so memory that was there during one is left out.
+    pub fn unread(&self) -> Unread {
+        let state = self.lock();
+        let of_gpu = |number: &usize| state.slots[*number].live().is_some_and(|live| live.gpu == self.gpu);
+        let live = (0..state.slots.len()).filter(of_gpu).map(|number| state.unread(number));
+        live.fold(state.gpus[self.gpu].unread, |sum, unread| sum + unread)
     }
 
     /// Allocates `bytes` bytes, aligned to 256 bytes and filled with a poison pattern.
@@ -240,6 +252,7 @@ impl Memory {
     pub fn read(&self, address: u64, out: &mut [u8]) -> Result<()> {
         let snapshot = self.snapshot();
         let (allocation, offset) = snapshot.range(address, out.len() as u64, "read")?;
+        allocation.read.add(offset, out.len() as u64);
         let (head, rest) = out.split_at_mut(head_bytes(offset, out.len()));
         let middle = offset + head.len() as u64;
         let (words, tail) = rest.as_chunks_mut::<4>();
@@ -381,10 +394,19 @@ impl Touched {
 }
 
 impl State {
+    /// Returns how much of an allocation was written and not read.
+    fn unread(&self, number: usize) -> Unread {
+        let live = self.slots[number].live().filter(|live| live.born == self.unseen && !live.is_heap());
+        let bytes = live.map_or(0, |live| live.written.without(&live.read));
+        Unread { allocations: u64::from(bytes > 0), bytes }
+    }
+
     /// Frees the live allocation at an address, of this GPU.
     pub(super) fn remove(&mut self, address: u64, gpu: usize) {
         let Some(bytes) = find(&self.slots, address).map(|live| live.bytes) else { return };
         let number = number_of(address).expect("a live allocation has a number");
+        let unread = self.unread(number);
+        self.gpus[gpu].unread += unread;
         Arc::make_mut(&mut self.slots)[number] = Slot::Freed { bytes };
         self.gpus[gpu].used -= bytes;
     }

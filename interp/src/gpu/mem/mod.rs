@@ -9,6 +9,7 @@ mod host;
 mod nearest;
 pub(crate) mod space;
 mod touched;
+mod unread;
 pub(crate) mod written;
 
 pub(crate) use allocation::{Allocation, POISON};
@@ -18,6 +19,7 @@ pub(crate) use heap::BadFree;
 pub use nearest::Nearest;
 pub use touched::Touched;
 pub(crate) use touched::Ways;
+pub use unread::Unread;
 
 /// A list of `count` items; `None` if the host has too little memory.
 pub(crate) fn filled<T>(count: usize, item: impl FnMut() -> T) -> Option<Vec<T>> {

@@ -64,6 +64,23 @@ impl Written {
         words(offset, bytes).all(|(word, mask)| bits[word].load(Relaxed) & mask == mask)
     }
 
+    /// Returns the number of bytes that are written here and not in `other`, which has as many.
+    pub(super) fn without(&self, other: &Self) -> u64 {
+        if other.is_all() {
+            return 0;
+        }
+        let word = |written: &Self, number: usize, mask: u64| match written.bits.get() {
+            _ if written.is_all() => mask,
+            Some(bits) => bits[number].load(Relaxed) & mask,
+            None => 0,
+        };
+        if self.bits.get().is_none() && other.bits.get().is_none() {
+            return if self.is_all() { self.bytes } else { 0 };
+        }
+        let alone = words(0, self.bytes).map(|(number, mask)| word(self, number, mask) & !word(other, number, mask));
+        alone.map(|bits| u64::from(bits.count_ones())).sum()
+    }
+
     /// Marks all bytes as unwritten.
     pub(crate) fn clear(&mut self) {
         *self.all.get_mut() = false;
@@ -113,8 +130,14 @@ mod tests {
         for (offset, bytes, held) in [(60, 1, true), (61, 1, false), (127, 1, false), (128, 2, true)] {
             assert_eq!(written.holds(offset, bytes), held, "{bytes} bytes at {offset}");
         }
+        let read = Written::none(300);
+        assert_eq!((written.without(&read), read.without(&written)), (3, 0));
+        read.add(128, 172);
+        assert_eq!((written.without(&read), read.without(&written)), (1, 170));
         written.add(0, 300);
         assert!(written.holds(0, 300) && written.is_all());
+        assert_eq!((written.without(&read), read.without(&written)), (128, 0));
+        assert_eq!(written.without(&Written::none(300)), 300);
         written.clear();
         assert!(!written.holds(60, 1) && !written.is_all());
     }

@@ -210,6 +210,9 @@ impl Unit<'_> {
                     let ways = Ways { loads: true, stores: false, is_strong: false };
                     touched.mark(live, ways, address, u64::from(bytes));
                 }
+                if self.checker.as_ref().is_some_and(|checker| checker.has(Check::Initcheck)) {
+                    live.read.add(offset, u64::from(bytes));
+                }
                 let is_written = !self.global.knows(live) || live.written.holds(offset, u64::from(bytes));
                 let loaded = load(live, offset, bytes);
                 (if let Some(element) = element { element.loaded(loaded) } else { loaded }, is_written)
