@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use warpstride_interp::{Config, Report};
+use warpstride_interp::{Config, Memory, Module, Report, run as run_kernel};
 
 use super::long::missing;
 use super::{run_on, shape};
@@ -62,7 +62,7 @@ fn kernel(body: &str, kind: &str) -> String {
     let store = |name: char, at: usize| format!("st.global.{bits} [%at+{at}], {name}; ");
     format!(
         ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 data) {{
-        .reg .b64 %at; .reg .b32 %odd, i, n; .reg .pred o, u; .reg .{bits} a, b, c, d, e, f, p, q, r, t, x, y, z;
+        .reg .b64 %at; .reg .b32 %odd, i, n; .reg .pred o, u; .reg .{bits} a, b, c, d, e, f, p, q, r, t, x, y, z, g, h;
         ld.param.u64 %at, [data]; mov.u32 i, %tid.x; mad.wide.u32 %at, i, {}, %at;
         and.b32 %odd, i, 1; setp.ne.u32 o, %odd, 0; add.u32 i, i, 1; ld.global.u32 n, [%at];
         and.b32 n, n, 7; {}{}
@@ -133,6 +133,28 @@ fn counters_stay_the_same() {
             (separate.warp_instructions, separate.thread_instructions),
             "{name}"
         );
+    }
+}
+
+/// Kernels of other tests, on parameters of zeros: most stop, and at the same place.
+#[test]
+fn launches_end_in_the_same_way() {
+    for text in [
+        include_str!("../data/patterns.ptx"),
+        include_str!("../data/dialect.ptx"),
+        include_str!("../data/hopper.ptx"),
+        include_str!("../data/wmma.ptx"),
+    ] {
+        let module = Module::parse(text).expect("it is PTX");
+        for kernel in module.kernels() {
+            let [separate, fused] = [false, true].map(|contract| {
+                let config = Config { contract, work_limit: 100_000, threads: 1, ..Config::default() };
+                let (params, memory) = (vec![0; kernel.param_bytes()], Memory::new(1 << 20));
+                let ended = run_kernel(kernel, &shape(1, 32), &params, &memory, &config);
+                ended.map(|report| report.counters).map_err(|stop| stop.to_string())
+            });
+            assert_eq!(fused, separate, "{}", kernel.name());
+        }
     }
 }
 

@@ -349,11 +349,11 @@ impl Lowering<'_, '_> {
 
     /// The operation of an opcode, and its sources with the modifiers that it takes.
     fn pure_step(&mut self, opcode: &str, operands: &[Slot]) -> Result<(Op, Vec<Slot>)> {
-        let forms = isa::forms(opcode).filter_map(|form| match form.shape {
+        let form = isa::forms(opcode).find_map(|form| match form.shape {
             Shape::Pure { sources, .. } => Some((form.op, sources)),
             _ => None,
         });
-        let (op, kinds) = forms.into_iter().next().ok_or_else(|| format!("{opcode} is not in the table"))?;
+        let (op, kinds) = form.ok_or_else(|| format!("the software GPU has no {opcode}"))?;
         let mut sources = Vec::new();
         if kinds.first() == Some(&Kind::Modifiers) {
             sources.push(self.modifiers(opcode)?);
@@ -410,7 +410,7 @@ impl Lowering<'_, '_> {
         }
         let code = self.code.instructions.split_off(first);
         let (touched, origins) = (self.touched.split_off(first), self.code.origins.split_off(first));
-        let mut steps = steps.into_iter().peekable();
+        let (mut steps, source) = (steps.into_iter().peekable(), self.source);
         for (pc, ((mut ins, touched), origin)) in (first..).zip(code.into_iter().zip(touched).zip(origins)) {
             while let Some((_, draft)) = steps.next_if(|(before, _)| *before == pc) {
                 let begins = std::mem::take(&mut ins.first);
@@ -424,5 +424,6 @@ impl Lowering<'_, '_> {
             self.touched.push(touched);
             self.code.origins.push(origin);
         }
+        self.source = source;
     }
 }

@@ -287,7 +287,7 @@ impl<'m, 't> Lowering<'m, 't> {
         if let Some(first) = self.code.instructions.get_mut(first) {
             first.first = true;
         }
-        if let Some(last) = self.touched.last_mut().filter(|_| self.contracts) {
+        if let Some(last) = self.touched[first..].last_mut().filter(|_| self.contracts) {
             last.role = Role::of(&opcode, operands);
         }
         Ok(())
