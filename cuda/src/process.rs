@@ -23,6 +23,8 @@ const GPUS: &str = "WARPSTRIDE_RUN_GPUS";
 const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
 /// The variable with the seed that orders work: see `warpstride::driver::soft`.
 const SEED: &str = "WARPSTRIDE_RUN_SEED";
+/// The variable that asks for fused products and sums: see `Config::contract` of the software GPU.
+const CONTRACT: &str = "WARPSTRIDE_RUN_CONTRACT";
 /// The variable with the bytes of memory that the GPUs have together.
 const MEMORY: &str = "WARPSTRIDE_RUN_MEMORY";
 /// The most GPUs of a process.
@@ -136,6 +138,7 @@ impl Process {
             shares_host_addresses: true,
             ..Config::default()
         };
+        config.interp.contract = set(CONTRACT).is_some();
         if let Some(text) = set(MEMORY) {
             config.memory_bytes = text.parse().map_err(|_| bad(MEMORY, &text, "a number of bytes"))?;
         }

@@ -477,6 +477,10 @@ pub(super) struct Launched {
     /// some 10 ns each; 1073741824 by default
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX))]
     pub(super) limit: Option<u64>,
+    /// Fuse `mul` and `add` as ptxas may, so that values can be compared with a GPU's;
+    /// docs/counters.md says when they differ
+    #[arg(long)]
+    pub(super) contract: bool,
     /// Write the buffer of argument I, counted from 0, to a file after the launch; may be given
     /// several times
     #[arg(long = "dump", value_name = "I=OUT.npy", value_parser = dump)]

@@ -25,6 +25,10 @@ pub(crate) struct RunProgram {
     /// The number of GPUs that the program sees; 1 by default
     #[arg(long, value_name = "N", value_parser = whole::<usize>(1..=64))]
     pub(crate) gpus: Option<usize>,
+    /// Fuse `mul` and `add` as ptxas may, so that values can be compared with a GPU's;
+    /// docs/counters.md says when they differ
+    #[arg(long)]
+    pub(crate) contract: bool,
     /// Decides the order of work where several orders are legal; 0 by default
     #[arg(long, value_name = "SEED", value_parser = whole::<u64>(0..=u64::MAX))]
     pub(crate) seed: Option<u64>,

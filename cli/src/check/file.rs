@@ -59,7 +59,8 @@ pub(super) enum Elements {
 }
 
 /// The parser's names for the types of values, and plain words for them.
-const TYPES: [(&str, &str); 5] = [
+const TYPES: [(&str, &str); 6] = [
+    ("expected a boolean", "expected true or false"),
     ("expected i64", "expected a whole number"),
     ("expected u32", "expected a whole number from 0 to 4294967295"),
     ("expected usize", "expected a whole number from 0"),
@@ -96,6 +97,8 @@ struct Table {
     checks: Option<Checks>,
     #[serde(default, deserialize_with = "limit")]
     limit: Option<u64>,
+    #[serde(default)]
+    contract: bool,
     #[serde(default, deserialize_with = "of_model")]
     model: Option<DeviceModel>,
     #[serde(default, deserialize_with = "registers")]
@@ -218,6 +221,7 @@ impl Check {
             arguments: arguments.into_iter().map(|argument| argument.beside(folder)).collect(),
             checks: table.checks,
             limit: table.limit,
+            contract: table.contract,
             modelled: Modelled { model: table.model, registers: table.registers },
             ..Launched::default()
         };

@@ -261,6 +261,11 @@ fn ensure_soft_options(args: &args::Launched, device: &DeviceInfo) -> Result<()>
         InvalidArgument,
         "--limit is for the software GPU, and nothing stops a launch on a GPU; leave it out, or pass --device soft"
     );
+    require!(
+        !args.contract,
+        InvalidArgument,
+        "--contract is for the software GPU, and NVIDIA's driver decides what a GPU fuses; leave it out, or pass --device soft"
+    );
     Ok(())
 }
 
@@ -324,6 +329,8 @@ mod tests {
             );
             assert_eq!(asked(options, &soft), Ok(()));
         }
+        assert!(asked(&["--contract"], &gpu).unwrap_err().starts_with("--contract is for the software GPU"));
+        assert_eq!(asked(&["--contract"], &soft), Ok(()));
         assert_eq!(asked(&["--json"], &gpu), Ok(()));
     }
 }

@@ -32,7 +32,8 @@ impl Launch<'_> {
         self.variables.iter().try_for_each(|variable| variable.fill_on_soft(&memory))?;
         let begin = Instant::now();
         let (checks, work_limit) = (args.checks.unwrap_or_default(), args.limit.unwrap_or(interp::DEFAULT_WORK));
-        let config = interp::Config { checks, work_limit, footprint: self.footprint, ..interp::Config::default() };
+        let (footprint, contract) = (self.footprint, args.contract);
+        let config = interp::Config { checks, work_limit, footprint, contract, ..interp::Config::default() };
         let (report, stopped) = match interp::run(self.kernel, &shape, &params, &memory, &config) {
             Ok(report) => (Some(report), None),
             // The earlier findings of the checkers are shown too.

@@ -9,7 +9,7 @@ use super::cuda_cpp::compilers;
 use super::{Folder, Run, command, npy, npy_with_header, schemas, warpstride};
 
 /// Kernels that leave their arguments as they are, that store 0 to 31, that load two words apart,
-/// that race and stop, and one without an end.
+/// that race and stop, that subtracts from a square, and one without an end.
 const PTX: &str = "
     .version 7.0
     .target sm_80
@@ -31,6 +31,12 @@ const PTX: &str = "
     .visible .entry far(.param .u64 a) {
         .reg .b32 %r<3>; .reg .b64 %rd<2>;
         ld.param.u64 %rd1, [a]; ld.global.u32 %r1, [%rd1]; st.global.u32 [%rd1+4096], %r1;
+        ret;
+    }
+    .visible .entry rest(.param .u64 a, .param .f32 b, .param .f32 c) {
+        .reg .f32 %f<4>; .reg .b64 %rd<2>;
+        ld.param.u64 %rd1, [a]; ld.param.f32 %f1, [b]; ld.param.f32 %f2, [c];
+        mul.f32 %f3, %f1, %f1; sub.f32 %f3, %f3, %f2; st.global.f32 [%rd1], %f3;
         ret;
     }
     .visible .entry endless() { L: bra L; }";
@@ -161,6 +167,21 @@ fn an_expectation_holds_or_falls_short() {
 fn floats(values: &[f32]) -> Vec<u8> {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     npy("<f4", &format!("({},)", values.len()), &bytes)
+}
+
+#[test]
+fn products_and_sums_are_fused_if_the_file_says_so() {
+    let folder = Folder::with("k.ptx", PTX);
+    let check = |contract: &str, wanted: &str| {
+        let args = "args = [\"f32[1]=uninit\", \"f32:1.000244140625\", \"f32:1.00048828125\"]";
+        let result = format!("result = {{ arg = 0, oracle = \"fill:{wanted}\", tolerance = 0.0 }}");
+        folder.check("rest", &format!("{contract}{args}\n{result}"))
+    };
+    check("", "0").succeeded();
+    check("contract = false\n", "0").succeeded();
+    check("contract = true\n", "5.9604644775390625e-8").succeeded();
+    check("contract = true\n", "0").fell_short(&["[0] = 0.0000000596"]);
+    check("contract = 1\n", "0").failed(&["line 5, `contract`: ", "expected true or false"]);
 }
 
 /// A kernel that does nothing leaves what a file holds, and the oracle computes it of the other

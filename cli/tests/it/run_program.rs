@@ -15,8 +15,8 @@ use crate::long::TOOLS;
 /// `unread`, `late`, `killed`, or one of the faults of [`faults_of_the_program_itself_are_found`].
 const PROGRAM: &str = "WARPSTRIDE_TEST_PROGRAM";
 
-/// Kernels that store their thread's number: apart, all at one place, and too far; and one that
-/// loads.
+/// Kernels that store their thread's number: apart, all at one place, and too far; one that loads,
+/// and one that subtracts from a square.
 const PTX: &CStr = c"
     .version 7.0
     .target sm_75
@@ -45,6 +45,13 @@ const PTX: &CStr = c"
         .reg .b32 %r<2>; .reg .b64 %rd<3>;
         ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; mad.wide.u32 %rd2, %r1, 4, %rd1;
         ld.global.u32 %r1, [%rd2];
+        ret;
+    }
+    .visible .entry rest(.param .u64 a) {
+        .reg .f32 %f<2>; .reg .b64 %rd<2>;
+        ld.param.u64 %rd1, [a];
+        mul.f32 %f1, 0f3F800800, 0f3F800800; sub.f32 %f1, %f1, 0f3F801000;
+        st.global.f32 [%rd1], %f1;
         ret;
     }";
 
@@ -90,6 +97,7 @@ fn program() {
         "race" => c"race",
         "oob" => c"oob",
         "read" => c"read",
+        "rest" => c"rest",
         _ => c"good",
     };
     let null = std::ptr::null_mut();
@@ -126,6 +134,13 @@ fn program() {
     if name == "killed" {
         let killed = Command::new("kill").args(["-s", "KILL", &std::process::id().to_string()]).status();
         panic!("a process goes on after SIGKILL: {killed:?}");
+    }
+    if name == "rest" {
+        let download: unsafe extern "C" fn(*mut c_void, u64, usize) -> c_int = driver.function("cuMemcpyDtoH_v2");
+        let mut rest = 0.0_f32;
+        // SAFETY: the place has as many bytes.
+        assert_eq!(unsafe { download((&raw mut rest).cast(), buffer, size_of_val(&rest)) }, 0);
+        println!("the rest is {rest}");
     }
     if !matches!(&*name, "leak" | "double free" | "use after free") {
         // SAFETY: the address was allocated, and nothing uses it any more.
@@ -221,6 +236,14 @@ fn a_program_without_a_fault_ends_as_it_does() {
     schemas::followed_by(["out.xml", "out.sarif"].map(|name| folder.path(name)));
     let metric = "\"l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum\",\"sector\",\"24\"";
     assert!(text(&folder, "out.csv").contains(metric), "{}", text(&folder, "out.csv"));
+}
+
+#[test]
+fn products_and_sums_are_fused_on_request() {
+    let Some(library) = library() else { return };
+    let folder = Folder::with("empty", "");
+    run(&library, &folder, "", "rest").ended(0, &["the rest is 0\n"], &[]);
+    run(&library, &folder, "--contract", "rest").ended(0, &["the rest is 0.000000059604645\n"], &[]);
 }
 
 #[test]

@@ -33,6 +33,12 @@ const PTX: &str = "
         ld.param.u16 %h1, [e]; st.global.u16 [%rd1+32], %h1;
         ret;
     }
+    .visible .entry rest(.param .u64 dst, .param .f32 a, .param .f32 b) {
+        .reg .f32 %f<4>; .reg .b64 %rd<2>;
+        ld.param.u64 %rd1, [dst]; ld.param.f32 %f1, [a]; ld.param.f32 %f2, [b];
+        mul.f32 %f3, %f1, %f1; sub.f32 %f3, %f3, %f2; st.global.f32 [%rd1], %f3;
+        ret;
+    }
     .visible .entry foreign(.param .u64 dst) {
         .reg .b32 %r<3>;
         tex.level.of.nothing %r1, %r2;
@@ -109,6 +115,20 @@ fn files_go_in_and_keep_their_shape() {
     let expected: Vec<f32> = elements.iter().map(|element| 2.0 * element).collect();
     assert_eq!(folder.dumped_f32("out.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"), expected);
     assert_eq!(fs::read(folder.path("in.npy")).expect("it is there"), npy("<f4", "(2, 3)", &bytes));
+}
+
+#[test]
+fn products_and_sums_are_fused_on_request() {
+    let folder = Folder::with_ptx();
+    // The square of 1 + 2^-12, less its rounded value.
+    let arguments = ["f32[1]=uninit", "f32:1.000244140625", "f32:1.00048828125"];
+    for (options, rest) in
+        [(&["--dump", "0=out.npy"][..], 0.0), (&["--dump", "0=out.npy", "--contract"], 1.0 / 16_777_216.0)]
+    {
+        folder.launch("rest", "1", &arguments, options).succeeded();
+        let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }";
+        assert_eq!(folder.dumped_f32("out.npy", header), [rest], "{options:?}");
+    }
 }
 
 #[test]

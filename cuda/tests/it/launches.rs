@@ -13,7 +13,7 @@ const TOO_LARGE: u32 = 720;
 const NOT_SUPPORTED: u32 = 801;
 const BAD_CLUSTER: u32 = 912;
 
-/// Kernels that write their thread's number, and that stop in several ways.
+/// Kernels that write their thread's number, that stop in several ways, and that compute.
 const KERNELS: &str = ".version 7.8\n.target sm_80\n.address_size 64\n\
     .extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);\n\
     .global .align 1 .b8 text[2] = {120, 0};\n\
@@ -36,6 +36,8 @@ const KERNELS: &str = ".version 7.8\n.target sm_80\n.address_size 64\n\
     mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %rd2, {%r2, %r1}; st.global.u64 [%rd1], %rd2; ret; }\n\
     .visible .entry wide(.param .u64 out) { .reg .b32 %r<5>; .reg .b64 %rd<2>; ld.param.u64 %rd1, [out]; \
     ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1+32]; st.global.u32 [%rd1], %r3; ret; }\n\
+    .visible .entry rest(.param .u64 out) { .reg .f32 %f<3>; .reg .b64 %rd<2>; ld.param.u64 %rd1, [out]; \
+    ld.global.v2.f32 {%f1, %f2}, [%rd1]; mul.f32 %f1, %f1, %f1; sub.f32 %f1, %f1, %f2; st.global.f32 [%rd1], %f1; ret; }\n\
     .visible .entry bounded() .maxntid 64 { ret; }\n\
     .visible .entry required() .reqntid 32, 2 { ret; }\n\
     .visible .entry shared() { .shared .align 4 .b8 tile[32768]; ret; }\0";
@@ -263,6 +265,26 @@ fn the_heap_of_kernels_has_the_size_that_was_set_before() {
     let _context = Context::new();
     ok!(cuCtxSetLimit(HEAP, 16_usize << 20));
     assert!(allocates(8 << 20) && !allocates(8 << 20));
+}
+
+#[test]
+fn products_and_sums_are_fused_if_the_variable_asks_for_it() {
+    const CONTRACT: &str = "WARPSTRIDE_RUN_CONTRACT";
+    if !is_child() {
+        for asked in ["", "1"] {
+            in_child("launches::products_and_sums_are_fused_if_the_variable_asks_for_it", &[(CONTRACT, asked)]);
+        }
+        return;
+    }
+    let _context = Context::new();
+    // The square of 1 + 2^-12, less its rounded value.
+    let numbers = [1.0 + 1.0 / 4096.0, 1.0 + 1.0 / 2048.0_f32].map(|number| number.to_bits() as i32);
+    let place = upload(&numbers);
+    assert_eq!(launch(kernel(KERNELS, "rest\0"), 1, 0, &mut [place]), 0);
+    ok!(cuCtxSynchronize());
+    let is_fused = std::env::var(CONTRACT).is_ok_and(|asked| asked == "1");
+    let rest = if is_fused { (1.0 / 16_777_216.0_f32).to_bits() } else { 0 };
+    assert_eq!(download(place, 1), [rest as i32]);
 }
 
 /// NVIDIA's compiler loads three floats at the end of an allocation as four.

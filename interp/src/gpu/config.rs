@@ -40,6 +40,9 @@ pub struct Config {
     /// [`Report::footprint`](super::Report). That takes three bits of host memory for each byte of
     /// the buffers, where they are accessed: for loads, stores, and strong accesses.
     pub footprint: bool,
+    /// True to fuse `mul` and `add` as NVIDIA's assembler does, where PTX allows it, so that values
+    /// can be compared with a GPU's. Counters stay the same.
+    pub contract: bool,
 }
 
 impl Default for Config {
@@ -51,6 +54,7 @@ impl Default for Config {
             checks: Checks::NONE,
             cooperative: false,
             footprint: false,
+            contract: false,
         }
     }
 }

@@ -171,13 +171,24 @@ pub(crate) struct Inner {
     pub(crate) source: Arc<Source>,
     /// The lowered code, once it is needed: a module may have many kernels and run few of them.
     pub(crate) lowered: OnceLock<Lowered>,
+    /// The code with fused products and sums, once it is needed.
+    contracted: OnceLock<Lowered>,
 }
 
 impl Inner {
     /// The lowered code; lowers it on the first call.
     pub(crate) fn lowered(&self) -> &Lowered {
+        self.lowered.get_or_init(|| self.lower(false))
+    }
+
+    fn lower(&self, contracts: bool) -> Lowered {
         let Tree { module, symbols } = self.source.parsed.borrow_dependent();
-        self.lowered.get_or_init(|| lower(module, symbols, &self.source.listing, self.entry, &self.params))
+        lower(module, symbols, &self.source.listing, self.entry, &self.params, contracts)
+    }
+
+    /// The code with fused products and sums, or the reason why it cannot run.
+    pub(crate) fn contracted(&self) -> &Result<Code> {
+        &self.contracted.get_or_init(|| self.lower(true)).code
     }
 
     /// Its code, or the reason why it cannot run.
@@ -322,8 +333,9 @@ fn kernel(number: usize, entry: &ast::Entry, source: &Arc<Source>) -> Kernel {
         params.push(Param { name: param.name.to_owned(), offset, size, align, ty: param.ty.to_owned() });
     }
     let (name, source) = (entry.name.to_owned(), Arc::clone(source));
-    let (param_bytes, bounds, lowered) = (addressable(end), entry.bounds, OnceLock::new());
+    let (param_bytes, bounds) = (addressable(end), entry.bounds);
+    let (lowered, contracted) = (OnceLock::new(), OnceLock::new());
     let architecture = source.tree().architecture;
-    let inner = Inner { name, params, param_bytes, bounds, entry: number, source, lowered };
+    let inner = Inner { name, params, param_bytes, bounds, entry: number, source, lowered, contracted };
     Kernel { inner: Arc::new(inner), architecture }
 }

@@ -6,6 +6,7 @@ mod barriers;
 mod bulk;
 mod check;
 mod clusters;
+mod contract;
 mod cooperative;
 mod copies;
 mod counters;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::block::Launch;
 use super::dispatch::Engine;
 use super::turns::{Blocks, Part};
-use crate::error::counted;
+use crate::error::{Error, counted};
 use crate::gpu::check::{Check, MAX_RACECHECK_BLOCKS};
 use crate::gpu::code::Code;
 use crate::gpu::config::Config;
@@ -36,8 +36,9 @@ pub(crate) fn run(
     memory: &Memory,
     config: &Config,
 ) -> Result<Report, Box<Stop>> {
-    let code = check(kernel, shape, params)?;
-    let refuse = |error: crate::error::Error| refusal(kernel.name(), Reason::Launch(error.to_string()));
+    let code = if config.contract { kernel.inner.contracted() } else { kernel.inner.code() };
+    let code = checked(kernel, code, shape, params)?;
+    let refuse = |error: Error| refusal(kernel.name(), Reason::Launch(error.to_string()));
     let variables = kernel.inner.source.variables.addresses(memory).map_err(refuse)?;
     let heap = code.uses_heap().then(|| memory.heap()).transpose().map_err(refuse)?;
     let workspace = Workspace::of(code, memory, config).map_err(refuse)?;
@@ -120,8 +121,17 @@ fn run_blocks(launch: &Launch, part: Part, threads: usize) -> Result<Report, Box
 
 /// The kernel's code, if this launch of it is possible; see [`crate::gpu::check_launch`].
 pub(crate) fn check<'a>(kernel: &'a Kernel, shape: &LaunchShape, params: &[u8]) -> Result<&'a Code, Box<Stop>> {
+    checked(kernel, kernel.inner.code(), shape, params)
+}
+
+fn checked<'a>(
+    kernel: &Kernel,
+    code: &'a Result<Code, Error>,
+    shape: &LaunchShape,
+    params: &[u8],
+) -> Result<&'a Code, Box<Stop>> {
     let refuse = |reason| refusal(kernel.name(), reason);
-    let code = kernel.inner.code().as_ref().map_err(|error| refuse(Reason::Unsupported(error.clone())))?;
+    let code = code.as_ref().map_err(|error| refuse(Reason::Unsupported(error.clone())))?;
     possible(kernel, code, shape, params).map_err(|context| refuse(Reason::Launch(context)))?;
     Ok(code)
 }

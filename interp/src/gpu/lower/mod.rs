@@ -8,8 +8,10 @@ mod arrivals;
 mod atomics;
 mod bulk;
 mod clusters;
+mod contract;
 mod copies;
 mod desugar;
+mod draft;
 mod expand;
 mod features;
 mod fragments;
@@ -28,12 +30,12 @@ mod widths;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use self::clusters::generic_atomic;
+use self::contract::Role;
+use self::draft::{Draft, Touched};
 use self::names::Names;
 pub(crate) use self::variables::Symbols;
 use super::cfg::{Graph, Next, Uses};
-use super::code::{
-    ALWAYS, Access, Code, Ins, Listing, MAX_INSTRUCTIONS, NEGATED, NOWHERE, Origin, Param, PresetValue, Site,
-};
+use super::code::{ALWAYS, Code, Ins, Listing, MAX_INSTRUCTIONS, NEGATED, NOWHERE, Origin, Param, PresetValue, Site};
 use super::isa::{self, Form, Op, Shape};
 use super::model::atomics::Update;
 use super::parse::ast::{self, Operand, Statement};
@@ -76,16 +78,18 @@ pub(crate) struct Lowered {
     pub(crate) called: Vec<u32>,
 }
 
-/// Lowers the entry of this number, which has these parameters.
+/// Lowers the entry of this number, which has these parameters. With `contracts`, products and sums
+/// are fused.
 pub(crate) fn lower<'t>(
     module: &ast::Module<'t>,
     symbols: &Symbols<'t>,
     listing: &Listing,
     number: usize,
     params: &[Param],
+    contracts: bool,
 ) -> Lowered {
     let entry = &module.entries[number];
-    let mut lowering = Lowering::new(module, symbols, params);
+    let mut lowering = Lowering { contracts, ..Lowering::new(module, symbols, params) };
     let mut code = lowering.entry(entry);
     if let Ok(code) = &mut code {
         let spans: Vec<ast::Span> = code.origins.iter().map(|origin| origin.span).collect();
@@ -143,49 +147,8 @@ struct Lowering<'m, 't> {
     /// The number of the code's tables that already hold pcs instead of labels: those of finished
     /// parts.
     placed_tables: usize,
-}
-
-/// The registers that an instruction reads and writes, and whether it has a guard.
-struct Touched {
-    reads: Vec<Slot>,
-    writes: Vec<Slot>,
-    conditional: bool,
-}
-
-/// An instruction before its place is known.
-struct Draft {
-    op: Op,
-    reads: Vec<Slot>,
-    writes: Vec<Slot>,
-    d: u16,
-    s: [u16; 4],
-    access: Access,
-    imm: i32,
-}
-
-impl Draft {
-    fn new(op: Op) -> Self {
-        Self { op, reads: Vec::new(), writes: Vec::new(), d: 0, s: [0; 4], access: Access::default(), imm: 0 }
-    }
-
-    /// A step between registers.
-    fn step(op: Op, result: Slot, sources: &[Slot]) -> Self {
-        let mut draft = Self { d: result.1, reads: sources.to_vec(), writes: vec![result], ..Self::new(op) };
-        draft.s.iter_mut().zip(sources).for_each(|(place, source)| *place = source.1);
-        draft
-    }
-
-    /// Adds a source.
-    fn read(&mut self, place: usize, source: Slot) {
-        self.s[place] = source.1;
-        self.reads.push(source);
-    }
-
-    /// Adds a result that stands where other instructions have a source.
-    fn fill(&mut self, place: usize, result: Slot) {
-        self.s[place] = result.1;
-        self.writes.push(result);
-    }
+    /// True if products and sums are fused.
+    contracts: bool,
 }
 
 impl<'m, 't> Lowering<'m, 't> {
@@ -208,6 +171,7 @@ impl<'m, 't> Lowering<'m, 't> {
             taken: BTreeSet::new(),
             refusals: Vec::new(),
             placed_tables: 0,
+            contracts: false,
         }
     }
 
@@ -322,6 +286,9 @@ impl<'m, 't> Lowering<'m, 't> {
         }
         if let Some(first) = self.code.instructions.get_mut(first) {
             first.first = true;
+        }
+        if let Some(last) = self.touched[first..].last_mut().filter(|_| self.contracts) {
+            last.role = Role::of(&opcode, operands);
         }
         Ok(())
     }
@@ -463,7 +430,7 @@ impl<'m, 't> Lowering<'m, 't> {
     fn emit(&mut self, draft: Draft, guard: u16, span: ast::Span) {
         let Draft { op, mut reads, writes, d, s, access, imm } = draft;
         reads.push((File::Pred, guard & !NEGATED));
-        self.touched.push(Touched { reads, writes, conditional: guard != ALWAYS });
+        self.touched.push(Touched { reads, writes, conditional: guard != ALWAYS, role: Role::Other });
         let site = self.code.sites.len() as u32;
         if let Some(kind) = accesses(op) {
             let pc = self.code.instructions.len() as u32;
@@ -487,6 +454,9 @@ impl<'m, 't> Lowering<'m, 't> {
         let first_table = std::mem::replace(&mut self.placed_tables, self.code.tables.len());
         for target in self.code.tables[first_table..].iter_mut().flatten() {
             *target = place(*target)?;
+        }
+        if self.contracts {
+            self.contract(first, first_table)?;
         }
         if self.code.instructions.len() > MAX_INSTRUCTIONS {
             return Err(format!("kernels of more than {MAX_INSTRUCTIONS} instructions are not supported"));
@@ -571,7 +541,7 @@ fn cleared(graph: &Graph, touched: &[Touched], filled: &HashSet<Slot>) -> Vec<Sl
         })
     };
     let mut uses = Vec::with_capacity(touched.len());
-    for Touched { reads, writes, conditional } in touched {
+    for Touched { reads, writes, conditional, .. } in touched {
         let reads = reads.iter().map(&mut number).collect();
         let writes = writes.iter().map(&mut number).collect();
         uses.push(Uses { reads, writes, conditional: *conditional });
