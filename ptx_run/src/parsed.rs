@@ -6,7 +6,7 @@ use warpstride_interp::Module;
 
 use crate::failure::Failure;
 
-/// The most bytes of all kept texts. What the parser makes of a text has about ten times its size.
+/// The most bytes of all kept texts. A parsed text has about ten times its size.
 const MOST_BYTES: usize = 16 << 20;
 /// The most kept texts: each call looks through them.
 const MOST_TEXTS: usize = 256;

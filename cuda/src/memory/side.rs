@@ -15,9 +15,10 @@ pub(super) const CHUNK: usize = 64 << 10;
 /// One side of a copy, which queued work keeps.
 #[derive(Clone)]
 pub(super) enum Side {
-    /// Memory of a device.
+    /// Memory that a device knows: its own, and such of the host as it uses, too. Another thread may
+    /// free that before queued work runs, which then finds nothing there.
     Device(Arc<Soft>, u64),
-    /// Memory of the host, also such as devices use.
+    /// Memory of the host that no device knows.
     Host(Opaque),
     /// Bytes of pageable memory as they were when the program asked for the copy.
     Staged(Arc<[u8]>),
@@ -26,10 +27,14 @@ pub(super) enum Side {
 impl Side {
     /// Makes the side that begins at an address.
     pub(super) fn new(process: &Process, home: Home, address: u64) -> Outcome<Self> {
-        Ok(match home {
-            Home::Device(device, _) => Self::Device(Arc::clone(&process.gpu(device)?.soft), address),
-            Home::Managed | Home::PageLocked | Home::Pageable => Self::Host(Opaque::at(address)),
-        })
+        let gpu = process.gpu(if let Home::Device(device, _) = home { device } else { 0 })?;
+        let is_known = match home {
+            Home::Device(..) | Home::Managed => true,
+            // Devices use no registered memory at a low address.
+            Home::PageLocked => gpu.soft.memory().allocation_around(address, 1).is_some(),
+            Home::Pageable => false,
+        };
+        Ok(if is_known { Self::Device(Arc::clone(&gpu.soft), address) } else { Self::Host(Opaque::at(address)) })
     }
 
     /// Reads the bytes at an offset.

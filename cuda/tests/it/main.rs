@@ -7,6 +7,7 @@ mod calls;
 mod child;
 mod device;
 mod graphs;
+mod hostile;
 mod launches;
 #[path = "../../../tests/long.rs"]
 mod long;

@@ -1,9 +1,9 @@
 //! Global memory: allocations far apart in a 64-bit address space.
 //!
-//! Allocation `i` begins at `i << 40`, where the first one is 1, and in memory that shares addresses
-//! with the host (see `host.rs`) 128. A shift therefore finds the allocation of an address,
-//! an access past the end of one lands in a hole and never in another, and a small integer is never
-//! a valid address. A number is reused only after a million others, so a stale address is
+//! Allocation `i` begins at `i << 40`. The first one is 1, and in memory that shares addresses with
+//! the host (see `host.rs`) 128. A shift therefore finds the allocation of an address, an access
+//! past the end of one lands in a hole and never in another, and a small integer is never a valid
+//! address. A number is reused only after a million others, so a stale address is
 //! recognised.
 //!
 //! The GPUs of one host share the address space, as CUDA's do. Each reaches the allocations that
