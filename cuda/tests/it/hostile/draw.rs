@@ -26,15 +26,16 @@ const IMAGES: [&str; 5] = [
     ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k() { trap\0",
     "\x7fELF\0",
 ];
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
     "nothing\0",
-    "store\0",
+    "nothing\0",
     "variable\0",
     "managed\0",
     "\0",
     "/nonexistent/file\0",
     "cuMemAlloc\0",
     "cuLaunchKernel\0",
+    "store\0",
 ];
 
 /// The handles and addresses that calls returned, by kind; the objects may have ended since.
@@ -43,14 +44,18 @@ pub(super) type Made = HashMap<&'static str, Vec<u64>>;
 /// The operands of one thread.
 pub(super) struct Draw {
     pub(super) random: SplitMix64,
-    /// Those that this thread's calls returned.
+    /// Those that this thread's calls returned, and those of them that no call has ended.
     own: Made,
+    live: Made,
     /// Those of all threads; `None` in a fork, where another thread may hold the lock.
     pub(super) shared: Option<&'static Mutex<Made>>,
     host: u64,
     may_fault: bool,
     /// True if all pointers of the current call are null, so that its counts may be anything.
     is_null: bool,
+    /// True if the current call is one that a program could make. Without such calls, most others
+    /// would fail at their first check.
+    is_likely: bool,
     last_length: u64,
     /// The places for results of the current call that become operands.
     results: Vec<(&'static str, *const u64)>,
@@ -82,13 +87,14 @@ impl Draw {
     pub(super) fn new(seed: u64, shared: &'static Mutex<Made>, may_fault: bool) -> Self {
         // It begins with a page.
         let host = leaked(vec![0; HOST_BYTES / 8 + 512]).next_multiple_of(4096);
-        let (own, results) = (Made::new(), Vec::new());
+        let (own, live, results) = (Made::new(), Made::new(), Vec::new());
         let (shared, random) = (Some(shared), SplitMix64(seed));
-        Self { random, own, shared, host, may_fault, is_null: false, last_length: 0, results }
+        Self { random, own, live, shared, host, may_fault, is_null: false, is_likely: false, last_length: 0, results }
     }
 
+    /// Returns whether something unlikely is drawn.
     fn one_in(&mut self, count: u64) -> bool {
-        self.random.below(count) == 0
+        !self.is_likely && self.random.below(count) == 0
     }
 
     fn pick(&mut self, list: &[u64]) -> u64 {
@@ -98,7 +104,8 @@ impl Draw {
     /// Draws the operands of a function by their kinds.
     pub(super) fn operands(&mut self, kinds: &[&'static str]) -> Vec<u64> {
         self.results.clear();
-        self.is_null = self.one_in(24);
+        self.is_likely = self.random.below(3) != 0;
+        self.is_null = self.one_in(12);
         kinds.iter().map(|kind| self.operand(kind)).collect()
     }
 
@@ -108,7 +115,7 @@ impl Draw {
             // SAFETY: the place is one of `leaked`.
             let value = unsafe { place.read() };
             let mut shared = self.shared.map(|shared| shared.lock().unwrap_or_else(PoisonError::into_inner));
-            for made in [Some(&mut self.own), shared.as_deref_mut()].into_iter().flatten() {
+            for made in [Some(&mut self.own), Some(&mut self.live), shared.as_deref_mut()].into_iter().flatten() {
                 let kept = made.entry(kind).or_default();
                 if kept.len() == MOST_KEPT {
                     kept.remove(0);
@@ -118,9 +125,19 @@ impl Draw {
         }
     }
 
+    /// Notes that a call has ended an object.
+    pub(super) fn end(&mut self, object: u64) {
+        self.live.values_mut().for_each(|kept| kept.retain(|&kept| kept != object));
+    }
+
     /// A handle or address of a kind, live or stale, or another number.
     fn made(&mut self, kind: &str) -> u64 {
         let drawn = self.random.draw() as usize;
+        if self.is_likely {
+            // Most programs use the last few that they made.
+            let live = self.live.get(kind).map_or(&[][..], Vec::as_slice);
+            return live.iter().rev().nth(drawn % 4).or(live.last()).copied().unwrap_or(0);
+        }
         let newest = |kept: &Vec<u64>| match drawn % 3 {
             0 => kept[kept.len() - 1],
             _ => kept[drawn / 3 % kept.len()],
@@ -141,7 +158,8 @@ impl Draw {
 
     /// An address that the library knows or not, and does not follow unless it does.
     fn address(&mut self) -> u64 {
-        let offset = self.pick(&[0, 0, 0, 0, 1, 4, 250, 4096, 65536, 1 << 40, u64::MAX]);
+        let offsets = [0, 0, 0, 0, 1, 4, 250, 4096, 65536, 1 << 40, u64::MAX];
+        let offset = self.pick(if self.is_likely { &offsets[..4] } else { &offsets });
         self.made("address").wrapping_add(offset)
     }
 
@@ -154,15 +172,15 @@ impl Draw {
     /// A size: at most that of a thread's memory of the host, or more than any memory.
     fn bytes(&mut self) -> u64 {
         let sizes = [0, 1, 2, 4, 7, 8, 256, 4096, 65536, 1 << 33, 1 << 40, 1 << 63, u64::MAX - 7, u64::MAX];
-        let rank = if self.one_in(4) { sizes.len() } else { 9 };
-        self.pick(&sizes[..rank])
+        let rank = if self.one_in(4) { 0..sizes.len() } else { 0..9 };
+        self.pick(&sizes[if self.is_likely { 3..7 } else { rank }])
     }
 
     fn number(&mut self) -> u64 {
         if self.one_in(8) {
             self.pick(&[u64::from(u32::MAX), 1 << 31, (1 << 31) - 1, 1 << 16, 1000, 255])
         } else {
-            self.random.below(20)
+            self.random.below(if self.is_likely { 4 } else { 20 })
         }
     }
 
@@ -195,6 +213,10 @@ impl Draw {
             "one" => 1,
             "flags" => self.pick(&[0, 1]),
             "mode" => self.pick(&[0, 1, 2]),
+            "device" if self.is_likely => 0,
+            "extent" if self.is_likely => 1,
+            "shared" if self.is_likely => 0,
+            "few" if self.is_likely => self.pick(&[0, 0, 1, 2]),
             "device" => self.pick(&[0, 0, 0, 0, 1, 2, u64::from(u32::MAX), 1 << 31]),
             "location" => self.number() & 0xffff_ffff | self.pick(&[0, 1, 0xffff_ffff]) << 32,
             "number" => self.number(),
@@ -212,15 +234,18 @@ impl Draw {
             "inout" => self.pointer(|draw| vec![draw.random.below(64)]),
             "values" => self.list(|draw| draw.random.below(4)),
             "edges" => self.list(|draw| if draw.one_in(8) { 1 } else { 0 }),
-            "options" => self.halves(|draw| draw.pick(&[0, 7, 9, 12, 1000])),
+            "options" => self.halves(|draw| draw.pick(&[0, 7, 9, 12, 1000][..if draw.is_likely { 2 } else { 5 }])),
             "numbers" => self.list(Self::bytes),
             "addresses" => self.list(Self::unified),
             "nodes" => self.list(|draw| draw.made("node")),
             "places" => self.list(|draw| draw.pointer(|_| vec![0; 16])),
             "host" if self.is_null => 0,
             "host" => self.host + self.pick(&[0, 0, 0, 8, 1, 4096]),
+            "image" if self.is_likely => self.text(&IMAGES[..1]),
             "image" => self.text(&IMAGES),
-            "name" => self.text(&NAMES),
+            "name" if self.is_likely => self.text(&NAMES[..4]),
+            // The last one may fault.
+            "name" => self.text(&NAMES[..NAMES.len() - usize::from(!self.may_fault)]),
             "nofile" => self.text(&["/nonexistent/file\0", "\0"]),
             "callback" | "shared_of" if self.is_null || self.one_in(8) => 0,
             "callback" => (callback as extern "C" fn() as *const c_void).addr() as u64,
@@ -228,7 +253,6 @@ impl Draw {
             "params" => self.params(),
             "extra" if self.one_in(8) => self.extra(),
             "extra" => 0,
-            "function" if !self.may_fault => self.made("function"),
             _ => self.structure(kind),
         }
     }
@@ -262,7 +286,9 @@ impl Draw {
             "config" => self.pointer(Self::config),
             "properties" => self.pointer(|draw| {
                 let most = draw.bytes();
-                vec![draw.pick(&[1, 1, 1, 0, 9]), draw.pick(&[1, 1, 0, 2, 1 << 32 | 1]), 0, most, 0, 0, 0, 0, 0, 0, 0]
+                let most = if draw.is_likely { 0 } else { most };
+                let place = if draw.is_likely { 1 } else { draw.pick(&[1, 1, 0, 2, 1 << 32 | 1]) };
+                vec![draw.pick(&[1, 1, 1, 0, 9]), place, 0, most, 0, 0, 0, 0, 0, 0, 0]
             }),
             _ => match kind.strip_prefix('=') {
                 Some(kind) => {
@@ -280,7 +306,7 @@ impl Draw {
     /// One side of a copy of boxes: its kind, address of the host, address of the device, array,
     /// and whether its numbers must be small, because the library cannot know the host's memory.
     fn side(&mut self) -> ([u64; 4], bool) {
-        let kind = self.pick(&[1, 2, 2, 2, 3, 4, 0, 99]);
+        let kind = self.pick(&[1, 2, 2, 2, 4, 3, 0, 99][..if self.is_likely { 5 } else { 8 }]);
         let host = self.host + self.pick(&[0, 4, 64]);
         let device = match kind {
             4 if self.one_in(2) => host,
@@ -323,7 +349,7 @@ impl Draw {
     }
 
     fn fill(&mut self) -> Vec<u64> {
-        let element = self.pick(&[0, 1, 1, 2, 4, 3, 0xffff_ffff]);
+        let element = self.pick(&[1, 1, 2, 4, 0, 3, 0xffff_ffff][..if self.is_likely { 4 } else { 7 }]);
         vec![self.address(), self.bytes(), 7 | element << 32, self.bytes(), self.bytes(), self.made("context")]
     }
 
@@ -341,8 +367,12 @@ impl Draw {
     }
 
     fn allocation(&mut self) -> Vec<u64> {
-        let place = self.pick(&[1, 1, 0, 2]) | self.pick(&[0, 0, 1, 0xffff_ffff]) << 32;
-        let (kind, access) = (self.pick(&[1, 1, 1, 0, 9]), self.operand("values"));
+        let (place, kind, access) = if self.is_likely {
+            (1, 1, 0)
+        } else {
+            let place = self.pick(&[1, 1, 0, 2]) | self.pick(&[0, 0, 1, 0xffff_ffff]) << 32;
+            (place, self.pick(&[1, 1, 1, 0, 9]), self.operand("values"))
+        };
         let accesses = if access == 0 { 0 } else { self.random.below(3) };
         let bytes = self.bytes();
         vec![kind, place, 0, 0, 0, 0, 0, 0, 0, 0, 0, access, accesses, bytes, 0]
@@ -352,7 +382,9 @@ impl Draw {
     fn operations(&mut self) -> u64 {
         self.pointer(|draw| {
             let one = |draw: &mut Self| {
-                vec![draw.pick(&[2, 5, 2, 5, 3, 6, 0, 99]), draw.address(), draw.number(), draw.number(), 0, 0, 0, 0]
+                let kind = draw.pick(&[2, 5, 2, 5, 3, 6, 0, 99][..if draw.is_likely { 4 } else { 8 }]);
+                let flags = if draw.is_likely { 0 } else { draw.number() };
+                vec![kind, draw.address(), draw.number(), flags, 0, 0, 0, 0]
             };
             (0..MOST_LISTED).flat_map(|_| one(draw)).collect()
         })
@@ -365,7 +397,7 @@ impl Draw {
     }
 
     fn node(&mut self) -> Vec<u64> {
-        let kind = self.pick(&[0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 13, 99]);
+        let kind = self.pick(&[0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 13, 99][..if self.is_likely { 11 } else { 13 }]);
         let mut words = vec![kind, 0];
         words.extend(match kind {
             0 => self.launch(),
@@ -389,7 +421,7 @@ impl Draw {
         let (shared, stream) = (self.operand("shared"), self.made("stream"));
         let attributes = self.pointer(|draw| {
             let one = |draw: &mut Self| {
-                let value = if draw.one_in(2) { draw.made("event") } else { draw.random.below(4) };
+                let value = if draw.one_in(2) { draw.made("event") } else { 1 };
                 vec![draw.number(), value, 1, 1, 1, 0, 0, 0, 0]
             };
             (0..MOST_LISTED).flat_map(|_| one(draw)).collect()

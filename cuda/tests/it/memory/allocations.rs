@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::api::{Context, kernel, launch};
+use crate::calls::{call, ok};
+use crate::child::{in_child, is_child};
 
 #[test]
 fn kernels_use_memory_of_the_host_at_its_address() {
@@ -211,4 +213,29 @@ fn what_a_context_had_is_free_when_it_ends() {
     done(cuMemGetInfo_v2(&mut free, &mut total));
     assert_eq!(free, before);
     assert_eq!(cuMemFree_v2(at), INVALID_VALUE);
+}
+
+#[test]
+fn a_graphs_copy_to_freed_memory_is_an_error() {
+    if !is_child() {
+        // The device fails.
+        in_child("memory::allocations::a_graphs_copy_to_freed_memory_is_an_error", &[]);
+        return;
+    }
+    assert_eq!(call!(cuInit(0_u32)), 0);
+    let (mut context, mut graph, mut exec, mut managed) = (0_u64, 0_u64, 0_u64, 0_u64);
+    ok!(cuCtxCreate_v2(&raw mut context, 0_u32, 0_i32));
+    // The system takes back so much at once, and its addresses with it.
+    let bytes = 64_usize << 20;
+    ok!(cuMemAllocManaged(&raw mut managed, bytes, 1_u32));
+    let (on, data) = (stream(), numbers(64));
+    ok!(cuStreamBeginCapture_v2(on, 0_u32));
+    ok!(cuMemcpyHtoDAsync_v2(managed, data.as_ptr(), data.len(), on));
+    ok!(cuStreamEndCapture(on, &raw mut graph));
+    ok!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0_u64));
+    ok!(cuGraphLaunch(exec, on));
+    ok!(cuStreamSynchronize(on));
+    ok!(cuMemFree_v2(managed));
+    let launched = call!(cuGraphLaunch(exec, on));
+    assert!(launched != 0 || call!(cuStreamSynchronize(on)) != 0);
 }
