@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use warpstride::driver::soft::Soft;
 
-use super::table::Home;
+use super::table::{Home, Kind};
 use crate::arguments::Opaque;
 use crate::code::Outcome;
 use crate::process::Process;
@@ -15,10 +15,10 @@ pub(super) const CHUNK: usize = 64 << 10;
 /// One side of a copy, which queued work keeps.
 #[derive(Clone)]
 pub(super) enum Side {
-    /// Memory that a device knows: its own, and such of the host as it uses, too. Another thread may
-    /// free that before queued work runs, which then finds nothing there.
+    /// Memory that this library allocated, also that of the host. Another thread may free it before
+    /// queued work runs, which then finds nothing there.
     Device(Arc<Soft>, u64),
-    /// Memory of the host that no device knows.
+    /// Memory of the program.
     Host(Opaque),
     /// Bytes of pageable memory as they were when the program asked for the copy.
     Staged(Arc<[u8]>),
@@ -28,13 +28,15 @@ impl Side {
     /// Makes the side that begins at an address.
     pub(super) fn new(process: &Process, home: Home, address: u64) -> Outcome<Self> {
         let gpu = process.gpu(if let Home::Device(device, _) = home { device } else { 0 })?;
-        let is_known = match home {
+        let is_own = match home {
             Home::Device(..) | Home::Managed => true,
-            // Devices use no registered memory at a low address.
-            Home::PageLocked => gpu.soft.memory().allocation_around(address, 1).is_some(),
+            // Registered memory stays the program's, also once it is not registered any more.
+            Home::PageLocked => {
+                process.memory.lock().around(address).is_some_and(|(_, found)| found.kind == Kind::PageLocked)
+            }
             Home::Pageable => false,
         };
-        Ok(if is_known { Self::Device(Arc::clone(&gpu.soft), address) } else { Self::Host(Opaque::at(address)) })
+        Ok(if is_own { Self::Device(Arc::clone(&gpu.soft), address) } else { Self::Host(Opaque::at(address)) })
     }
 
     /// Reads the bytes at an offset.

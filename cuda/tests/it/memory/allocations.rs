@@ -1,5 +1,7 @@
 //! Allocations, what their addresses are, and pools.
 
+use std::ffi::c_void;
+
 use super::*;
 use crate::api::{Context, kernel, launch};
 use crate::calls::{call, ok};
@@ -238,4 +240,20 @@ fn a_graphs_copy_to_freed_memory_is_an_error() {
     ok!(cuMemFree_v2(managed));
     let launched = call!(cuGraphLaunch(exec, on));
     assert!(launched != 0 || call!(cuStreamSynchronize(on)) != 0);
+}
+
+#[test]
+fn a_graphs_copy_from_memory_that_was_registered_is_right() {
+    let _context = Context::new();
+    let (mut graph, mut exec, at, on) = (0_u64, 0_u64, device(64), stream());
+    let mut data = numbers(64);
+    ok!(cuMemHostRegister_v2(data.as_mut_ptr().cast::<c_void>(), data.len(), 0_u32));
+    ok!(cuStreamBeginCapture_v2(on, 0_u32));
+    ok!(cuMemcpyHtoDAsync_v2(at, data.as_ptr(), data.len(), on));
+    ok!(cuStreamEndCapture(on, &raw mut graph));
+    ok!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0_u64));
+    ok!(cuMemHostUnregister(data.as_mut_ptr().cast::<c_void>()));
+    ok!(cuGraphLaunch(exec, on));
+    ok!(cuStreamSynchronize(on));
+    assert_eq!(read(at, 64), data);
 }
