@@ -215,6 +215,7 @@ impl Draw {
             "mode" => self.pick(&[0, 1, 2]),
             "device" if self.is_likely => 0,
             "extent" if self.is_likely => 1,
+            "extents" => self.operand("extent") | self.operand("extent") << 32,
             "shared" if self.is_likely => 0,
             "few" if self.is_likely => self.pick(&[0, 0, 1, 2]),
             "device" => self.pick(&[0, 0, 0, 0, 1, 2, u64::from(u32::MAX), 1 << 31]),
@@ -232,6 +233,7 @@ impl Draw {
             "unified" => self.unified(),
             "nowhere" => self.pick(&[0, 2, 3, 1 << 60, u64::MAX]),
             "inout" => self.pointer(|draw| vec![draw.random.below(64)]),
+            "symbol" => self.pick(&[0, 8, self.host, u64::MAX]),
             "values" => self.list(|draw| draw.random.below(4)),
             "edges" => self.list(|draw| if draw.one_in(8) { 1 } else { 0 }),
             "options" => self.halves(|draw| draw.pick(&[0, 7, 9, 12, 1000][..if draw.is_likely { 2 } else { 5 }])),
@@ -276,6 +278,7 @@ impl Draw {
         match kind {
             "copy2d" => self.pointer(Self::copy2d),
             "copy3d" => self.pointer(Self::copy3d),
+            "parms3d" => self.pointer(Self::copy3d_of_the_runtime),
             "fillparams" => self.pointer(Self::fill),
             "hostparams" => self.pointer(Self::host_call),
             "kernelparams" => self.pointer(Self::launch),
@@ -345,6 +348,20 @@ impl Draw {
             words.extend([self.pick(&[0, 0, 0, 1]), self.of_box(small), self.of_box(small)]);
         }
         words.extend([self.of_box(small), self.of_box(small), self.of_box(small)]);
+        words
+    }
+
+    /// A copy of boxes of the runtime: arrays, places and pointers of both sides, the extent, and the
+    /// direction. Its numbers are small, because the library may take either side as the host's.
+    fn copy3d_of_the_runtime(&mut self) -> Vec<u64> {
+        let mut words = Vec::new();
+        for _ in 0..2 {
+            let base = if self.random.below(2) == 0 { self.host } else { self.unified() };
+            let array = if self.one_in(16) { 16 } else { 0 };
+            words.extend([array, self.of_box(true), self.of_box(true), self.of_box(true)]);
+            words.extend([base, self.of_box(true) * 8, self.of_box(true), self.of_box(true)]);
+        }
+        words.extend([self.of_box(true), self.of_box(true), self.of_box(true), self.number()]);
         words
     }
 
