@@ -351,8 +351,8 @@ impl Draw {
         words
     }
 
-    /// A copy of boxes of the runtime: arrays, places and pointers of both sides, the extent, and the
-    /// direction. Its numbers are small, because the library may take either side as the host's.
+    /// A copy of boxes of the runtime: arrays, places and pointers of both sides, the extent, and
+    /// the direction. Its numbers are small, because either side may be the host's.
     fn copy3d_of_the_runtime(&mut self) -> Vec<u64> {
         let mut words = Vec::new();
         for _ in 0..2 {
