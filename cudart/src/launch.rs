@@ -69,7 +69,8 @@ thread_local! {
 
 /// Returns bytes of shared memory as the driver takes them.
 pub(crate) fn shared_bytes(bytes: usize) -> Outcome<c_uint> {
-    c_uint::try_from(bytes).map_err(|_| Failure::value(format!("a block cannot have {bytes} bytes of shared memory")))
+    c_uint::try_from(bytes)
+        .map_err(|_| Failure::value(format!("a block cannot have {bytes} B of shared memory; use less")))
 }
 
 fn launch(host: Opaque, config: Pushed, arguments: Opaque, is_cooperative: bool) -> Outcome {

@@ -67,14 +67,19 @@ pub(crate) struct Copy3d {
 }
 
 /// Returns the first address of a kind of memory, and the sides that it may be.
-fn place(kind: c_uint, host: u64, device: u64) -> Outcome<(u64, Wanted)> {
-    match kind {
-        OF_HOST => Ok((host, Wanted::Host)),
-        OF_DEVICE => Ok((device, Wanted::Device)),
-        UNIFIED => Ok((device, Wanted::Any)),
-        OF_ARRAY => Err(Failure::unsupported("the software GPU has no CUDA arrays; copy to linear memory")),
-        _ => Err(Failure::value(format!("{kind} is not a type of memory"))),
+fn place(kind: c_uint, host: u64, device: u64, extent: Extent) -> Outcome<(u64, Wanted)> {
+    let place = match kind {
+        OF_HOST => (host, Wanted::Host),
+        OF_DEVICE => (device, Wanted::Device),
+        UNIFIED => (device, Wanted::Any),
+        OF_ARRAY => return Err(Failure::unsupported("the software GPU has no CUDA arrays; copy to linear memory")),
+        _ => return Err(Failure::value(format!("{kind} is not a type of memory"))),
+    };
+    // A place within the box could hide it.
+    if place.0 == 0 && !extent.is_empty() {
+        return Err(Failure::value("the memory of a side of the copy is null; pass the address of its first row"));
     }
+    Ok(place)
 }
 
 fn too_far() -> Failure {
@@ -102,7 +107,7 @@ fn check_pitch(x: usize, pitch: usize, extent: Extent) -> Outcome {
 
 impl Side2d {
     fn operand(&self, extent: Extent) -> Outcome<Operand> {
-        let (base, wanted) = place(self.kind, self.host, self.device)?;
+        let (base, wanted) = place(self.kind, self.host, self.device, extent)?;
         check_pitch(self.x, self.pitch, extent)?;
         let address = at(base, [(self.x, 1), (self.y, self.pitch), (0, 0)])?;
         Ok(Operand { address, wanted, row_pitch: self.pitch, slice_pitch: 0 })
@@ -111,7 +116,7 @@ impl Side2d {
 
 impl Side3d {
     fn operand(&self, extent: Extent) -> Outcome<Operand> {
-        let (base, wanted) = place(self.kind, self.host, self.device)?;
+        let (base, wanted) = place(self.kind, self.host, self.device, extent)?;
         if self.level != 0 {
             return Err(Failure::value("the level of detail of a copy must be 0"));
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use warpstride::driver::soft::Soft;
 
-use super::table::Home;
+use super::table::{Home, Kind};
 use crate::arguments::Opaque;
 use crate::code::Outcome;
 use crate::process::Process;
@@ -15,9 +15,10 @@ pub(super) const CHUNK: usize = 64 << 10;
 /// One side of a copy, which queued work keeps.
 #[derive(Clone)]
 pub(super) enum Side {
-    /// Memory of a device.
+    /// Memory that this library allocated, also that of the host. Another thread may free it before
+    /// queued work runs, which then finds nothing there.
     Device(Arc<Soft>, u64),
-    /// Memory of the host, also such as devices use.
+    /// Memory of the program.
     Host(Opaque),
     /// Bytes of pageable memory as they were when the program asked for the copy.
     Staged(Arc<[u8]>),
@@ -26,10 +27,16 @@ pub(super) enum Side {
 impl Side {
     /// Makes the side that begins at an address.
     pub(super) fn new(process: &Process, home: Home, address: u64) -> Outcome<Self> {
-        Ok(match home {
-            Home::Device(device, _) => Self::Device(Arc::clone(&process.gpu(device)?.soft), address),
-            Home::Managed | Home::PageLocked | Home::Pageable => Self::Host(Opaque::at(address)),
-        })
+        let gpu = process.gpu(if let Home::Device(device, _) = home { device } else { 0 })?;
+        let is_own = match home {
+            Home::Device(..) | Home::Managed => true,
+            // Registered memory stays the program's, also once it is not registered any more.
+            Home::PageLocked => {
+                process.memory.lock().around(address).is_some_and(|(_, found)| found.kind == Kind::PageLocked)
+            }
+            Home::Pageable => false,
+        };
+        Ok(if is_own { Self::Device(Arc::clone(&gpu.soft), address) } else { Self::Host(Opaque::at(address)) })
     }
 
     /// Reads the bytes at an offset.

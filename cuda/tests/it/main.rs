@@ -7,6 +7,9 @@ mod calls;
 mod child;
 mod device;
 mod graphs;
+mod hostile;
+#[path = "../../../tests/hostile/mod.rs"]
+mod hostile_calls;
 mod launches;
 #[path = "../../../tests/long.rs"]
 mod long;

@@ -94,7 +94,7 @@ export! {
         out.check()?;
         let Extent { width, height, depth } = extent;
         let all = height.checked_mul(depth).ok_or_else(|| {
-            Failure::value(format!("{depth} slices of {height} rows are more than memory can have"))
+            Failure::value(format!("a height of {height} and a depth of {depth} are more than memory can have"))
         })?;
         let (pointer, pitch) = rows(width, all)?;
         out.set(PitchedPtr { pointer, pitch, width, height })

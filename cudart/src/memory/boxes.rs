@@ -218,7 +218,9 @@ fn rows(
 ) -> Outcome<DriverCopy2d> {
     let (from, to) = Direction::of(kind)?.kinds();
     if width > dst_pitch || width > src_pitch {
-        let why = format!("rows of {width} bytes are wider than the {dst_pitch} and {src_pitch} bytes from row to row");
+        let why = format!(
+            "rows of {width} B are wider than one of the pitches, {dst_pitch} B and {src_pitch} B; pass larger ones"
+        );
         return Err(Failure::new(code::INVALID_PITCH, why));
     }
     context::ready()?;

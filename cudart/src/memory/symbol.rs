@@ -13,7 +13,9 @@ use crate::types::Stream;
 pub(crate) fn bytes_of(symbol: Opaque, count: usize, offset: usize) -> Outcome<Opaque> {
     let (base, bytes) = variable(symbol)?;
     if offset.checked_add(count).is_none_or(|end| end > bytes) {
-        return Err(Failure::value(format!("a variable of {bytes} bytes has no {count} bytes from byte {offset} on")));
+        return Err(Failure::value(format!(
+            "a variable of {bytes} B has no {count} B from byte {offset} on; copy less"
+        )));
     }
     Ok(Opaque::at(base.address() + offset as u64))
 }

@@ -2,6 +2,9 @@
 
 #![cfg(target_os = "linux")]
 
+mod hostile;
+#[path = "../../../tests/hostile/mod.rs"]
+mod hostile_calls;
 #[path = "../../../tests/long.rs"]
 mod long;
 mod names;

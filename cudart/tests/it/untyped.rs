@@ -56,7 +56,7 @@ fn is_child() -> bool {
 }
 
 /// Returns the runtime of CUDA 13.
-fn runtime() -> &'static Library {
+pub(crate) fn runtime() -> &'static Library {
     static LIBRARY: OnceLock<Library> = OnceLock::new();
     LIBRARY.get_or_init(|| {
         // SAFETY: loading the library runs no code of its own.

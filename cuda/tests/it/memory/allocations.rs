@@ -1,7 +1,11 @@
 //! Allocations, what their addresses are, and pools.
 
+use std::ffi::c_void;
+
 use super::*;
 use crate::api::{Context, kernel, launch};
+use crate::calls::{call, ok};
+use crate::child::{in_child, is_child};
 
 #[test]
 fn kernels_use_memory_of_the_host_at_its_address() {
@@ -211,4 +215,45 @@ fn what_a_context_had_is_free_when_it_ends() {
     done(cuMemGetInfo_v2(&mut free, &mut total));
     assert_eq!(free, before);
     assert_eq!(cuMemFree_v2(at), INVALID_VALUE);
+}
+
+#[test]
+fn a_graphs_copy_to_freed_memory_is_an_error() {
+    if !is_child() {
+        // The device fails.
+        in_child("memory::allocations::a_graphs_copy_to_freed_memory_is_an_error", &[]);
+        return;
+    }
+    assert_eq!(call!(cuInit(0_u32)), 0);
+    let (mut context, mut graph, mut exec, mut managed) = (0_u64, 0_u64, 0_u64, 0_u64);
+    ok!(cuCtxCreate_v2(&raw mut context, 0_u32, 0_i32));
+    // The system takes back so much at once, and its addresses with it.
+    let bytes = 64_usize << 20;
+    ok!(cuMemAllocManaged(&raw mut managed, bytes, 1_u32));
+    let (on, data) = (stream(), numbers(64));
+    ok!(cuStreamBeginCapture_v2(on, 0_u32));
+    ok!(cuMemcpyHtoDAsync_v2(managed, data.as_ptr(), data.len(), on));
+    ok!(cuStreamEndCapture(on, &raw mut graph));
+    ok!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0_u64));
+    ok!(cuGraphLaunch(exec, on));
+    ok!(cuStreamSynchronize(on));
+    ok!(cuMemFree_v2(managed));
+    let launched = call!(cuGraphLaunch(exec, on));
+    assert!(launched != 0 || call!(cuStreamSynchronize(on)) != 0);
+}
+
+#[test]
+fn a_graphs_copy_from_memory_that_was_registered_is_right() {
+    let _context = Context::new();
+    let (mut graph, mut exec, at, on) = (0_u64, 0_u64, device(64), stream());
+    let mut data = numbers(64);
+    ok!(cuMemHostRegister_v2(data.as_mut_ptr().cast::<c_void>(), data.len(), 0_u32));
+    ok!(cuStreamBeginCapture_v2(on, 0_u32));
+    ok!(cuMemcpyHtoDAsync_v2(at, data.as_ptr(), data.len(), on));
+    ok!(cuStreamEndCapture(on, &raw mut graph));
+    ok!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0_u64));
+    ok!(cuMemHostUnregister(data.as_mut_ptr().cast::<c_void>()));
+    ok!(cuGraphLaunch(exec, on));
+    ok!(cuStreamSynchronize(on));
+    assert_eq!(read(at, 64), data);
 }

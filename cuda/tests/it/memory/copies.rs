@@ -150,6 +150,9 @@ fn boxes_outside_of_memory_are_refused() {
         Copy2d { dst: Side2d { kind: 9, ..there }, ..good },
         Copy2d { src: Side2d { kind: OF_HOST, host: at, ..host }, ..good },
         Copy2d { dst: Side2d { device: address(&data), ..there }, ..good },
+        // Null stays null within a row, too.
+        Copy2d { src: Side2d { host: 0, x: 8, pitch: 18, ..host }, ..good },
+        Copy2d { src: Side2d { kind: UNIFIED, device: 0, x: 8, pitch: 18, ..host }, ..good },
     ] {
         assert_eq!(cuMemcpy2D_v2(&bad), INVALID_VALUE);
     }

@@ -79,6 +79,7 @@ const NOT_SUPPORTED: u32 = 801;
 
 const OF_HOST: u32 = 1;
 const OF_DEVICE: u32 = 2;
+const UNIFIED: u32 = 4;
 const OF_ARRAY: u32 = 3;
 
 /// Adds 1 to an element of 4 bytes for each thread.

@@ -1,9 +1,9 @@
 //! Global memory: allocations far apart in a 64-bit address space.
 //!
-//! Allocation `i` begins at `(i + 1) << 40`, in memory that shares addresses with the host (see
-//! `host.rs`) from `1 << 47` on. A shift therefore finds the allocation of an address,
-//! an access past the end of one lands in a hole and never in another, and a small integer is never
-//! a valid address. A number is reused only after a million others, so a stale address is
+//! Allocation `i` begins at `i << 40`. The first one is 1, and in memory that shares addresses with
+//! the host (see `host.rs`) 128. A shift therefore finds the allocation of an address, an access
+//! past the end of one lands in a hole and never in another, and a small integer is never a valid
+//! address. A number is reused only after a million others, so a stale address is
 //! recognised.
 //!
 //! The GPUs of one host share the address space, as CUDA's do. Each reaches the allocations that
@@ -48,7 +48,8 @@ pub struct Memory {
 
 /// The allocations of all GPUs of a host.
 pub(super) struct State {
-    // Shared with running launches. It is copied only if an allocation changes while one runs.
+    // Shared with running launches. It is copied only if an allocation changes while one runs. The
+    // first slot is for the host's low addresses.
     pub(super) slots: Arc<Vec<Slot>>,
     gpus: Vec<Gpu>,
     next_reuse: usize,
@@ -108,7 +109,7 @@ impl Memory {
     /// Makes memory with room for `limit` bytes of allocations at a time.
     pub fn new(limit: u64) -> Self {
         let gpus = vec![Gpu { used: 0, unread: Unread::default(), reaches: vec![true] }];
-        let state = State { slots: Arc::new(Vec::new()), gpus, next_reuse: 0, unseen: 0 };
+        let state = State { slots: Arc::new(vec![Slot::Host(Ranges::default())]), gpus, next_reuse: 0, unseen: 0 };
         Self::with(limit, 0, Arc::new(Mutex::new(state)))
     }
 
@@ -211,7 +212,7 @@ impl Memory {
             return Err(out_of_memory(bytes, MAX_HOLLOW_BYTES));
         }
         let number = state.number();
-        let base = (number as u64 + 1) << ADDRESS_BITS | mark;
+        let base = (number as u64) << ADDRESS_BITS | mark;
         let made =
             if self.hollow { Allocation::hollow(base, bytes, state.unseen) } else { make(base, bytes, state.unseen) };
         let mut allocation = made.ok_or_else(|| out_of_memory(bytes, free))?;
@@ -387,8 +388,8 @@ impl Touched {
         let offset = address.wrapping_sub(allocation.base);
         if allocation.of_host {
             self.add_of_host(allocation.base, ways, offset, bytes);
-        } else if let Some(number) = number_of(allocation.base) {
-            self.add(number, ways, offset, bytes);
+        } else {
+            self.add(number_of(allocation.base), ways, offset, bytes);
         }
     }
 }
@@ -404,11 +405,16 @@ impl State {
     /// Frees the live allocation at an address, of this GPU.
     pub(super) fn remove(&mut self, address: u64, gpu: usize) {
         let Some(bytes) = find(&self.slots, address).map(|live| live.bytes) else { return };
-        let number = number_of(address).expect("a live allocation has a number");
+        let number = number_of(address);
         let unread = self.unread(number);
         self.gpus[gpu].unread += unread;
         Arc::make_mut(&mut self.slots)[number] = Slot::Freed { bytes };
         self.gpus[gpu].used -= bytes;
+    }
+
+    /// Returns whether the addresses that the host can have are free.
+    pub(super) fn has_addresses_of_host(&self) -> bool {
+        matches!(self.slots.get(1), Some(Slot::Host(_)))
     }
 
     /// Leaves the addresses that the host can have free, unless allocations are there already.
@@ -482,12 +488,13 @@ impl fmt::Debug for Memory {
     }
 }
 
-pub(super) fn number_of(address: u64) -> Option<usize> {
-    ((address >> ADDRESS_BITS) as usize).checked_sub(1)
+/// The number of the slot of an address.
+pub(super) fn number_of(address: u64) -> usize {
+    (address >> ADDRESS_BITS) as usize
 }
 
 fn find(slots: &[Slot], address: u64) -> Option<&Allocation> {
-    match slots.get(number_of(address)?)? {
+    match slots.get(number_of(address))? {
         Slot::Live(live) => Some(live),
         Slot::Host(ranges) => ranges.find(address),
         Slot::Freed { .. } | Slot::Foreign { .. } => None,

@@ -10,15 +10,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use super::allocation::Allocation;
-use super::global::{ADDRESS_BITS, Memory, Slot, out_of_memory};
+use super::global::{ADDRESS_BITS, Memory, Slot, number_of, out_of_memory};
+use super::space;
 use crate::error::Result;
 use crate::gpu::invalid;
 
-/// The numbers of allocations below which addresses are the host's, whose bits are 47.
-pub(super) const HOST_NUMBERS: usize = (1 << (47 - ADDRESS_BITS)) - 1;
+/// The number of slots whose addresses are the host's, which have 47 bits.
+pub(super) const HOST_NUMBERS: usize = 1 << (47 - ADDRESS_BITS);
+/// The first address of the host that kernels can use: no system gives a program a lower one.
+const LOWEST: u64 = 1 << 16;
 /// Bytes of a page.
 const PAGE: usize = 4096;
-/// The first address of the host that kernels can use.
+/// The first address of memory that this crate allocates.
 const FIRST: u64 = 1 << ADDRESS_BITS;
 /// Bytes that an allocator of the host asks the system for, instead of the heap, which a program
 /// at a fixed address has below [`FIRST`]. The C library of GNU does so above 32 MiB.
@@ -122,7 +125,7 @@ impl Memory {
     /// Returns whether kernels can use memory of the host.
     #[doc(hidden)]
     pub fn has_addresses_of_host(&self) -> bool {
-        matches!(self.lock().slots.first(), Some(Slot::Host(_)))
+        self.lock().has_addresses_of_host()
     }
 
     /// Allocates zeroed memory of the host, which begins with a page and which all GPUs of the host
@@ -202,16 +205,17 @@ impl Memory {
             return Err(invalid("0 bytes of the host were requested; a range has at least 1"));
         }
         let mut state = self.lock();
-        if !matches!(state.slots.first(), Some(Slot::Host(_))) {
+        if !state.has_addresses_of_host() {
             return Err(invalid("the software GPU was opened without room for memory of the host"));
         }
         let last = base.saturating_add(bytes - 1);
-        let number = |address: u64| ((address >> ADDRESS_BITS) as usize).checked_sub(1);
-        let (Some(from), Some(to)) = (number(base), number(last).filter(|&last| last < HOST_NUMBERS)) else {
+        let (from, to) = (number_of(base), number_of(last));
+        if base < LOWEST || to >= HOST_NUMBERS || space::has_window_in(base, last) {
             return Err(invalid(format!(
-                "kernels cannot use memory of the host from {base:#x} to {last:#x}: its addresses go from 1 << 40 to 1 << 47"
+                "kernels cannot use memory of the host from {base:#x} to {last:#x}: its addresses go from {LOWEST:#x} \
+                 to 1 << 47, except those from 1 << 32 to 5 << 32, where kernels have windows onto other memory"
             )));
-        };
+        }
         let overlaps = |slot: &Slot| match slot {
             Slot::Host(ranges) => ranges.find(last).is_some_and(|range| base < range.base.saturating_add(range.bytes)),
             _ => false,
@@ -290,12 +294,22 @@ mod tests {
         assert!(Memory::new(100).alloc_host(8).is_err());
         let memory = memory();
         assert!(memory.alloc_host(0).is_err() && memory.alloc_host(u64::MAX).is_err());
-        for address in [16_usize, 1 << 47, usize::MAX - 15] {
+        let map = |address: usize| {
             let place = NonNull::new(std::ptr::without_provenance_mut(address)).unwrap();
-            // SAFETY: such addresses are refused, and not followed.
-            let mapped = unsafe { memory.map_host(place, 64) };
-            assert!(mapped.is_err(), "{address:#x}");
+            // SAFETY: such addresses are refused, or not followed.
+            unsafe { memory.map_host(place, 64) }
+        };
+        for address in [16, (1 << 32) - 32, (5 << 32) - 4, 1 << 47, usize::MAX - 15] {
+            assert!(map(address).is_err(), "{address:#x}");
         }
+        for address in [1 << 16, (1 << 32) - 64, 5 << 32, (1 << 40) - 64] {
+            map(address).unwrap();
+            let around = |at: usize| memory.allocation_around(at as u64, 1);
+            assert_eq!((around(address + 63), around(address + 64)), (Some((address as u64, 64)), None));
+        }
+        let device = memory.alloc(8).unwrap();
+        let nearest = memory.snapshot().nearest(device - 1).unwrap();
+        assert_eq!((device, nearest.base), (1 << 47, device));
         assert_eq!(memory.allocation_around(1 << 46, 1), None);
         let variable = memory.alloc_variable(8, true).unwrap();
         assert!(space::is_constant(variable) && !space::is_constant(0x7fff_8000_0000), "a stack of the host");

@@ -34,7 +34,7 @@ impl Slot {
         number: usize,
         pick: impl Fn(&super::host::Ranges) -> Option<&Allocation>,
     ) -> Option<Nearest> {
-        let base = (number as u64 + 1) << ADDRESS_BITS;
+        let base = (number as u64) << ADDRESS_BITS;
         Some(match self {
             Slot::Live(live) => live.described(address),
             &Slot::Freed { bytes } => Nearest { base, bytes, freed: true, foreign: None },
@@ -49,7 +49,7 @@ impl Snapshot {
     /// it, or else the closer of the previous one's end and the next one's beginning.
     pub(crate) fn nearest(&self, address: u64) -> Option<Nearest> {
         let last = self.slots.len().checked_sub(1)?;
-        let number = number_of(address).unwrap_or(0).min(last);
+        let number = number_of(address).min(last);
         let (below, above) = self.slots.split_at(number + 1);
         let mut below = below.iter().enumerate().rev();
         let before = below.find_map(|(number, slot)| slot.nearest(address, number, |ranges| ranges.find(address)));

@@ -1,7 +1,7 @@
 //! The generic address space: the meaning of an address without a state space.
 //!
 //! Global allocations lie at multiples of 1 << 40. Below that, each of the following 4 GiB ranges
-//! is a window onto another space.
+//! is a window onto another space. The other low addresses are the host's.
 
 use crate::gpu::vocabulary::Space;
 
@@ -80,6 +80,11 @@ pub(crate) fn is_own_shared(address: u64, own: u32) -> bool {
 /// addresses of the host.
 pub(crate) fn is_constant(address: u64) -> bool {
     address >= 1 << 47 && address & CONSTANT != 0
+}
+
+/// Returns whether a generic address from `first` to `last` lies in a window, or is a function's.
+pub(super) fn has_window_in(first: u64, last: u64) -> bool {
+    first < CODE + (1 << 32) && last >= SHARED
 }
 
 /// Returns whether an address, and so every higher one, is global.

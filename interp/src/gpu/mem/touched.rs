@@ -185,13 +185,13 @@ impl Touched {
     /// The parts with their first addresses.
     fn parts(&self) -> impl Iterator<Item = (u64, &Part)> {
         let allocations = self.allocations.iter().enumerate();
-        let allocations = allocations.map(|(number, part)| ((number as u64 + 1) << ADDRESS_BITS, part));
+        let allocations = allocations.map(|(number, part)| ((number as u64) << ADDRESS_BITS, part));
         allocations.chain(self.of_host.iter().map(|(&base, part)| (base, part)))
     }
 
     /// The part that begins at an address.
     fn at(&self, base: u64) -> Option<&Part> {
-        self.of_host.get(&base).or_else(|| self.allocations.get(((base >> ADDRESS_BITS) as usize).checked_sub(1)?))
+        self.of_host.get(&base).or_else(|| self.allocations.get((base >> ADDRESS_BITS) as usize))
     }
 
     /// Returns the address of a byte that one of two launches stores and the other touches, unless
@@ -208,7 +208,7 @@ impl Touched {
             return Some((base, part));
         }
         let number = address >> ADDRESS_BITS;
-        Some((number << ADDRESS_BITS, self.allocations.get((number as usize).checked_sub(1)?)?))
+        Some((number << ADDRESS_BITS, self.allocations.get(number as usize)?))
     }
 
     /// Returns the address of a byte of a range that the launch stores, or touches in any way.

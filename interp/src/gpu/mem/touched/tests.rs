@@ -6,11 +6,11 @@ const STORE: Ways = Ways { loads: false, stores: true, is_strong: false };
 
 /// A launch that touched some bytes, of an allocation or at [`HOST`].
 fn touched(accesses: &[(u64, Ways, u64)]) -> Touched {
-    let touched = Touched::none([(200, false), (8, true)].into_iter(), [(HOST, 100)].into_iter()).unwrap();
+    let touched = Touched::none([(0, false), (200, false), (8, true)].into_iter(), [(HOST, 100)].into_iter()).unwrap();
     for &(address, ways, bytes) in accesses {
         match address.checked_sub(HOST) {
             Some(offset) => touched.add_of_host(HOST, ways, offset, bytes),
-            None => touched.add((address >> ADDRESS_BITS) as usize - 1, ways, address % BASE, bytes),
+            None => touched.add((address >> ADDRESS_BITS) as usize, ways, address % BASE, bytes),
         }
     }
     touched
@@ -46,7 +46,7 @@ fn ranges_are_looked_up_added_and_forgotten() {
     assert_eq!((both.counts(), both.first_in(BASE, 200, true)), ([4, 3], Some(BASE)));
     both.forget(HOST + 3);
     assert_eq!(both.counts(), [4, 1]);
-    let larger = Touched::none([200, 8, 1].map(|bytes| (bytes, false)).into_iter(), std::iter::empty()).unwrap();
-    larger.add(2, STORE, 0, 1);
+    let larger = Touched::none([0, 200, 8, 1].map(|bytes| (bytes, false)).into_iter(), std::iter::empty()).unwrap();
+    larger.add(3, STORE, 0, 1);
     assert!(!both.absorb(&larger));
 }
