@@ -113,7 +113,7 @@ impl Caller<'_> {
         let child = unsafe { libc::fork() };
         if child == 0 {
             // SAFETY: a call that hangs ends the child by a signal.
-            unsafe { libc::alarm(60) };
+            unsafe { libc::alarm(PATIENCE.as_secs() as u32) };
             self.draw.shared = None;
             self.name = "fork".into();
             let is_right = (0..40).all(|_| {

@@ -38,7 +38,7 @@ impl Pages {
 
     fn word(&self) -> u32 {
         // SAFETY: the page can be read, and no launch runs.
-        unsafe { self.first.byte_add(Self::PAGE).cast::<u32>().read() }
+        unsafe { self.first.wrapping_byte_add(Self::PAGE).cast::<u32>().read() }
     }
 }
 
