@@ -25,6 +25,9 @@ const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
 const SEED: &str = "WARPSTRIDE_RUN_SEED";
 /// The variable that asks for fused products and sums: see `Config::contract` of the software GPU.
 const CONTRACT: &str = "WARPSTRIDE_RUN_CONTRACT";
+/// The variable with the work after which a launch is stopped: see `Config::work_limit` of the
+/// software GPU.
+const LIMIT: &str = "WARPSTRIDE_RUN_LIMIT";
 /// The variable with the bytes of memory that the GPUs have together.
 const MEMORY: &str = "WARPSTRIDE_RUN_MEMORY";
 /// The most GPUs of a process.
@@ -139,6 +142,9 @@ impl Process {
             ..Config::default()
         };
         config.interp.contract = set(CONTRACT).is_some();
+        if let Some(text) = set(LIMIT) {
+            config.interp.work_limit = text.parse().map_err(|_| bad(LIMIT, &text, "an amount of work"))?;
+        }
         if let Some(text) = set(MEMORY) {
             config.memory_bytes = text.parse().map_err(|_| bad(MEMORY, &text, "a number of bytes"))?;
         }

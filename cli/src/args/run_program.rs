@@ -29,6 +29,10 @@ pub(crate) struct RunProgram {
     /// docs/counters.md says when they differ
     #[arg(long)]
     pub(crate) contract: bool,
+    /// The work after which the software GPU stops a launch, in simple instructions of a warp, some
+    /// 10 ns each; 1073741824 by default
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX))]
+    pub(crate) limit: Option<u64>,
     /// Decides the order of work where several orders are legal; 0 by default
     #[arg(long, value_name = "SEED", value_parser = whole::<u64>(0..=u64::MAX))]
     pub(crate) seed: Option<u64>,

@@ -108,6 +108,7 @@ fn set_variables(command: &mut Command, args: &args::RunProgram, folder: &Path, 
         ("WARPSTRIDE_RUN_MODEL", args.model.map(|model| model.name.to_owned())),
         ("WARPSTRIDE_RUN_GPUS", args.gpus.map(|gpus| gpus.to_string())),
         ("WARPSTRIDE_RUN_SEED", args.seed.map(|seed| seed.to_string())),
+        ("WARPSTRIDE_RUN_LIMIT", args.limit.map(|limit| limit.to_string())),
         ("WARPSTRIDE_RUN_CONTRACT", args.contract.then(|| "1".to_owned())),
         ("WARPSTRIDE_RUN_INSTRUCTIONS", args.report.then(|| "1".to_owned())),
     ];

@@ -11,7 +11,7 @@ use warpstride::counters::Counters;
 use warpstride::error::counted;
 
 use super::super::ci::{Found, file_and_line};
-use super::super::kernel_names;
+use super::super::{kernel_names, typed};
 
 /// The code of a call that the software GPU does not support.
 const NOT_SUPPORTED: u32 = 801;
@@ -207,7 +207,7 @@ impl Process {
         let found = |rule: &str, text: &str, count: u64| Found {
             rule: rule.to_owned(),
             is_note: false,
-            text: kernel_names::readable(text) + &times(count),
+            text: typed(text) + &times(count),
             file: None,
             line: None,
             kernel: None,
@@ -306,7 +306,7 @@ impl Kernel {
             Found {
                 rule: rule.to_owned(),
                 is_note,
-                text: kernel_names::readable(&text),
+                text: typed(text),
                 file: place.map(|(file, _)| file.to_owned()),
                 line: place.and_then(|(_, line)| line),
                 kernel: Some(self.name.clone()),

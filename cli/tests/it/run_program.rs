@@ -239,6 +239,16 @@ fn a_program_without_a_fault_ends_as_it_does() {
 }
 
 #[test]
+fn a_launch_is_stopped_at_the_limit() {
+    let Some(library) = library() else { return };
+    let folder = Folder::with("empty", "");
+    let said = ["the limit is 10: launch a smaller one, or raise `--limit`", "1 finding in 1 launch of 1 kernel"];
+    // The program itself ends with an error, because its wait has failed.
+    run(&library, &folder, "--limit 10", "good").ended(101, &[], &said);
+    run(&library, &folder, "--limit 10000000000000", "good").ended(0, &[], &["0 findings"]);
+}
+
+#[test]
 fn products_and_sums_are_fused_on_request() {
     let Some(library) = library() else { return };
     let folder = Folder::with("empty", "");
