@@ -31,7 +31,7 @@ pub(super) struct Number {
     pub(super) flushes: bool,
 }
 
-/// What an instruction means to a product or a sum.
+/// The part of an instruction in a product or a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Role {
     /// A product that may be fused.
@@ -398,7 +398,7 @@ impl Lowering<'_, '_> {
             return;
         }
         let pcs: Vec<usize> = steps.iter().map(|(pc, _)| *pc).collect();
-        // Where an instruction, and where the first step before it, is then.
+        // The new place of an instruction, and that of the first step before it.
         let moved = |pc: usize| pc + pcs.partition_point(|&before| before <= pc);
         let target = |pc: usize| pc + pcs.partition_point(|&before| before < pc);
         for ins in self.code.instructions[first..].iter_mut().filter(|ins| ins.op == Op::Bra) {
