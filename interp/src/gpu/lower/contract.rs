@@ -398,7 +398,7 @@ impl Lowering<'_, '_> {
             return;
         }
         let pcs: Vec<usize> = steps.iter().map(|(pc, _)| *pc).collect();
-        // The new place of an instruction, and that of the first step before it.
+        // The new pcs of an instruction, and of the first step before it.
         let moved = |pc: usize| pc + pcs.partition_point(|&before| before <= pc);
         let target = |pc: usize| pc + pcs.partition_point(|&before| before < pc);
         for ins in self.code.instructions[first..].iter_mut().filter(|ins| ins.op == Op::Bra) {
