@@ -498,7 +498,7 @@ fn kernels_that_cannot_be_loaded_are_named() {
     let kernel = |kernel: &str| {
         folder.check_text(format!("grid = [1]\nblock = [1]\nkernel = \"{kernel}\"\nexpect = [\"load.requests == 0\"]"))
     };
-    kernel("k.ptx").failed(&["line 3, `kernel`: ", "k.ptx has 6 kernels; name one with `entry`: nothing, scaled"]);
+    kernel("k.ptx").failed(&["line 3, `kernel`: ", "k.ptx has 7 kernels; name one with `entry`: nothing, scaled"]);
     kernel("absent.cu").failed(&["line 3, `kernel`: cannot read", "absent.cu"]);
     kernel("absent.ptx").failed(&["line 3, `kernel`: cannot read", "absent.ptx"]);
     kernel(".").failed(&["not a regular file"]);
