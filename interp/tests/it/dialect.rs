@@ -429,7 +429,7 @@ fn blocks_have_ranks_in_the_clusters_that_directives_give() {
         (".reqnctapercluster 2, 2", 4, "a grid of [4, 1, 1] blocks; its clusters have [2, 2, 1]"),
         (".reqnctapercluster 0", 4, "clusters of 0 blocks; a GPU has clusters of 1 to 16"),
         (".reqnctapercluster 17", 17, "clusters of 17 blocks"),
-        (".explicitcluster", 4, "it uses clusters of blocks (`.explicitcluster`)"),
+        (".explicitcluster", 4, "give the launch a shape of clusters"),
         (".blocksareclusters .reqntid 1 .reqnctapercluster 2", 4, "it uses clusters of blocks (`.blocksareclusters`)"),
     ] {
         let message = clusters(directives, grid).expect_err(directives);
@@ -573,7 +573,7 @@ fn double_precision_is_not_silently_single() {
 
 #[test]
 fn only_the_launched_kernel_must_be_supported() {
-    let text = ".version 7.0 .target sm_80 .entry bad() .explicitcluster { ret; } .entry good() { ret; }";
+    let text = ".version 7.0 .target sm_80 .entry bad() .blocksareclusters { ret; } .entry good() { ret; }";
     let module = Module::parse(text).expect("it parses");
     let runs = |name| {
         let kernel = module.kernel(name).expect("it is there");

@@ -27,6 +27,7 @@ mod widths;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+pub(crate) use self::clusters::check_cluster;
 use self::clusters::generic_atomic;
 use self::names::Names;
 pub(crate) use self::variables::Symbols;
@@ -82,11 +83,12 @@ pub(crate) fn lower<'t>(
     symbols: &Symbols<'t>,
     listing: &Listing,
     number: usize,
+    bounds: &ast::Bounds,
     params: &[Param],
 ) -> Lowered {
     let entry = &module.entries[number];
     let mut lowering = Lowering::new(module, symbols, params);
-    let mut code = lowering.entry(entry);
+    let mut code = lowering.entry(entry, bounds);
     if let Ok(code) = &mut code {
         let spans: Vec<ast::Span> = code.origins.iter().map(|origin| origin.span).collect();
         // Nothing stores where these load from.
@@ -211,14 +213,14 @@ impl<'m, 't> Lowering<'m, 't> {
         }
     }
 
-    fn entry(&mut self, entry: &'m ast::Entry<'t>) -> Result<Code, Refused> {
+    fn entry(&mut self, entry: &'m ast::Entry<'t>, bounds: &ast::Bounds) -> Result<Code, Refused> {
         let at_entry = |refusal| Refused::whole(entry.span, refusal);
         self.span = entry.span;
         let sized = entry.params.iter().all(|param| param.bytes.is_some());
         if !sized || self.names.param_bytes() > MAX_PARAM_BYTES {
             return Err(at_entry(format!("parameters of more than {MAX_PARAM_BYTES} bytes, or of no size")));
         }
-        self.cluster(&entry.bounds).map_err(at_entry)?;
+        self.cluster(bounds).map_err(at_entry)?;
         // The first constant gets the number `ALWAYS`.
         let (_, always) = self.names.constant(File::Pred, PresetValue::Bits(1)).map_err(at_entry)?;
         debug_assert_eq!(always, ALWAYS);
