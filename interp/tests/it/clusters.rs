@@ -186,6 +186,28 @@ fn an_access_to_a_block_that_has_ended_is_found() {
 }
 
 #[test]
+fn lanes_of_a_warp_may_be_in_different_phases_of_the_barrier() {
+    for body in [
+        // Some lanes wait for the second phase where the others have not yet waited for the first.
+        "barrier.cluster.arrive; setp.lt.u32 %p1, %t, 48; @%p1 bra first;
+        again: ld.volatile.shared.u32 %r4, [tile+160]; setp.ne.u32 %p2, %r4, 40; @%p2 bra again; bra meet;
+        first: barrier.cluster.wait; st.volatile.shared.u32 [%own], %t; barrier.cluster.arrive;
+        meet: barrier.cluster.wait; @!%p1 barrier.cluster.arrive; @!%p1 barrier.cluster.wait; st.global.u32 [%out], 5;",
+        // The barrier releases lanes while the others of their warp look for what these will store.
+        "setp.lt.u32 %p1, %t, 48; setp.eq.u32 %p3, %rank, 3; @%p3 bra late; barrier.cluster.arrive; @%p1 bra first;
+        again: ld.volatile.shared.u32 %r4, [tile+160]; setp.ne.u32 %p2, %r4, 40; @%p2 bra again; bra meet;
+        first: barrier.cluster.wait; st.volatile.shared.u32 [%own], %t; bra done;
+        late: mov.u32 %r6, 0; soon: ld.volatile.shared.u32 %r7, [tile]; add.u32 %r6, %r6, 1; setp.lt.u32 %p2, %r6, 2000;
+        @%p2 bra soon; barrier.cluster.arrive;
+        meet: barrier.cluster.wait; done: st.global.u32 [%out], 5;",
+    ] {
+        let config = Config { work_limit: 1 << 22, ..Config::default() };
+        let (_, words) = run(&config, body).unwrap_or_else(|stop| panic!("{stop}"));
+        assert_eq!(words, each(|_, _| 5), "{body}");
+    }
+}
+
+#[test]
 fn the_barrier_of_a_cluster_takes_turns() {
     for (body, words) in [
         ("barrier.cluster.wait;", "where it has not arrived"),
