@@ -163,6 +163,7 @@ fn copies_add_to_what_is_there() {
         ("u32", 5, 7, 12),
         ("s32", u32::MAX, 7, 6),
         ("f32", 1.5_f32.to_bits(), 2.25_f32.to_bits(), 3.75_f32.to_bits()),
+        ("f32", 5, 0x8000_0007, 0),
         ("noftz.f16", f16(1.5) * 0x1_0001, f16(2.0) * 0x1_0001, f16(3.5) * 0x1_0001),
         ("noftz.bf16", 0x3fc0_3fc0, 0x4000_4000, 0x4060_4060),
     ] {
@@ -208,6 +209,41 @@ fn a_copy_that_is_not_possible_stops_the_launch() {
         let texts: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
         assert!(texts.iter().any(|text| words.iter().all(|word| text.contains(word))), "{texts:?}");
     }
+}
+
+#[test]
+fn a_copy_of_no_bytes_has_no_source() {
+    let none = LOAD.replace("256", "0").replace("[%in]", "[%rd1]");
+    let body = format!("mov.u64 %rd1, 0; {none} {EXPECT} {LOAD} {WAIT} {SHOW}");
+    assert_eq!(clean(&body), each(|rank, t| 1000 + 64 * rank + t));
+}
+
+#[test]
+fn a_copy_to_a_block_that_has_ended_is_found() {
+    let body = "setp.eq.u32 %p2, %rank, 0; @%p2 ret; st.shared.u32 [%own], %t; bar.sync 0;
+        mapa.shared::cluster.u32 %r3, tile, %other; mapa.shared::cluster.u32 %r4, bar, %other;
+        @%p1 cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r3], [tile], 256, [%r4];";
+    let (report, _) = run(&all(), body).unwrap();
+    let texts: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
+    assert!(texts.iter().any(|text| text.contains("block 0 of its cluster, which has ended")), "{texts:?}");
+    assert!(run(&Config::default(), body).is_ok(), "a GPU may end it later");
+}
+
+/// The work of a copy depends little on the number of those under way, and is within the limit.
+#[test]
+fn many_copies_take_as_long_each_as_few() {
+    let begin = "setp.eq.u32 %p2, %rank, 0; and.pred %p1, %p1, %p2; mov.u32 %r5, 0; @!%p1 bra done; more:";
+    let repeat = "add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, 100000; @%p3 bra more; done:";
+    let load = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%in], 16, [bar];";
+    let config = Config { work_limit: 1 << 26, ..Config::default() };
+    let started = std::time::Instant::now();
+    run(&config, &format!("{begin} {load} {repeat}")).unwrap_or_else(|stop| panic!("{stop}"));
+    assert!(started.elapsed().as_secs() < 4, "{:?}", started.elapsed());
+    // Each wait inspects the copies under way, and that is work.
+    let store = "cp.async.bulk.global.shared::cta.bulk_group [%out], [tile], 16; cp.async.bulk.commit_group;";
+    let body = format!("{begin} {store} cp.async.bulk.wait_group.read 0; {repeat}");
+    let stop = run(&Config { work_limit: 1 << 22, ..config }, &body).expect_err("it is too much").to_string();
+    assert!(stop.contains("4194304 units of work"), "{stop}");
 }
 
 #[test]

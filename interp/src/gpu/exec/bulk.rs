@@ -129,7 +129,7 @@ fn begin(cx: &mut Context, warp: &mut Warp, bulk: Bulk, lane: usize) -> Result<(
     Ok(())
 }
 
-/// Takes up a transfer; the oldest ones arrive if there are too many.
+/// Takes up a transfer; older ones arrive if there are too many.
 fn start(cx: &mut Context, thread: (u32, u32), transfer: Transfer) {
     let oldest = cx.neighbours.transfers.borrow_mut().start(thread, transfer);
     oldest.into_iter().for_each(|transfer| unit(cx).finish(transfer));
@@ -153,9 +153,13 @@ fn shared(address: u64, own: u32) -> Place {
 
 /// Returns why bytes cannot be moved there, if they cannot.
 fn inside(cx: &Context, place: Place, access: AccessKind, bytes: u32) -> Result<(), Reason> {
+    let watched = || cx.checker.as_ref().is_some_and(|checker| checker.has(Check::Memcheck));
     let wrong = match place {
+        _ if bytes == 0 => None,
         Place::Global(address) => memory::bad_global(cx.global, access, address, bytes, 1),
         Place::Shared { rank, offset } => match cx.neighbours.peers.get(rank as usize) {
+            // A GPU may end that block later.
+            Some(peer) if peer.has_ended() && watched() => Some(Reason::EndedBlock { rank }),
             Some(peer) => {
                 let (space, space_bytes) = (Space::Shared, peer.shared.bytes);
                 BadAccess { access, space, bytes, address: offset, nearest: None, space_bytes }.beyond(1)
@@ -176,23 +180,22 @@ pub(super) fn commit(cx: &mut Context, _: &mut Warp, Issue { mask, .. }: Issue) 
 /// `cp.async.bulk.wait_group`: the lanes wait for all their groups but the latest `ins.imm`.
 pub(super) fn wait_group(cx: &mut Context, warp: &mut Warp, Issue { ins, mask }: Issue) -> Flow {
     let only_read = warp.registers.pred[usize::from(ins.s[0])] != 0;
-    for lane in lanes_of(mask) {
-        let thread = (cx.neighbours.rank as u32, 32 * cx.warp + lane as u32);
-        let due = cx.neighbours.transfers.borrow_mut().of_groups(thread, ins.imm as u32);
-        for (group, mut transfer) in due {
-            if only_read && !cx.neighbours.transfers.borrow().is_full() {
-                unit(cx).hold(&mut transfer);
-                cx.neighbours.transfers.borrow_mut().put_back(thread, group, transfer);
-            } else {
-                unit(cx).finish(transfer);
-            }
+    let own = (cx.neighbours.rank as u32, cx.warp, mask);
+    warp.work += cx.neighbours.transfers.borrow().search_work();
+    let due = cx.neighbours.transfers.borrow_mut().of_groups(own, ins.imm as u32, only_read);
+    for mut begun in due {
+        if only_read && !cx.neighbours.transfers.borrow().is_full() {
+            unit(cx).hold(&mut begun.transfer);
+            cx.neighbours.transfers.borrow_mut().put_back(begun);
+        } else {
+            unit(cx).finish(begun.transfer);
         }
     }
     NEXT
 }
 
 /// Lets the copies arrive that announce themselves at the barriers which a warp looks at.
-pub(super) fn land(cx: &mut Context, warp: &Warp, issue: Issue) {
+pub(super) fn land(cx: &mut Context, warp: &mut Warp, issue: Issue) {
     if cx.neighbours.transfers.borrow().is_empty() {
         return;
     }
@@ -205,6 +208,7 @@ pub(super) fn land(cx: &mut Context, warp: &Warp, issue: Issue) {
         if last.replace(barrier) == Some(barrier) {
             continue;
         }
+        warp.work += cx.neighbours.transfers.borrow().search_work();
         let due = cx.neighbours.transfers.borrow_mut().at(barrier);
         due.into_iter().for_each(|transfer| unit(cx).finish(transfer));
     }

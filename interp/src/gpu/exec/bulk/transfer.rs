@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::super::atomic::Operand as _;
 use super::super::block::cluster::Neighbours;
 use crate::gpu::check::{Check, Checker};
 use crate::gpu::code::Reduce;
@@ -16,6 +17,9 @@ use crate::gpu::tensor_map::Element;
 const MOST: usize = 1 << 12;
 /// The most bytes that they take on the host, unless a single one takes more.
 pub(in super::super) const MOST_BYTES: usize = 4 << 20;
+
+/// The copies that a unit of work inspects in a search.
+const SEARCHED: u64 = 16;
 
 /// A thread, by its block's rank and its number in the block.
 type Thread = (u32, u32);
@@ -57,11 +61,22 @@ pub(super) struct Transfer {
     pub(super) element: Option<Element>,
 }
 
+/// A copy that is under way.
+#[derive(Debug)]
+pub(super) struct Begun {
+    /// The thread that has begun it, and the number of the group that it is in.
+    thread: Thread,
+    group: u32,
+    pub(super) transfer: Transfer,
+    /// True if it has read, and only writes later.
+    has_read: bool,
+}
+
 /// The copies of a cluster that are under way.
 #[derive(Debug, Default)]
 pub(in super::super) struct Transfers {
-    /// Those that threads have begun, each with the number of the group that it is in.
-    list: Vec<(Thread, u32, Transfer)>,
+    /// The oldest one is the first.
+    list: Vec<Begun>,
     /// Bytes that they take on the host.
     bytes: usize,
     /// The number of groups that each thread has committed.
@@ -105,17 +120,23 @@ impl Transfers {
         self.list.is_empty()
     }
 
-    /// Takes up a copy. Returns the oldest ones, which are to be done, if there are too many.
+    /// The work of a search among them.
+    pub(super) fn search_work(&self) -> u64 {
+        self.list.len() as u64 / SEARCHED
+    }
+
+    /// Takes up a copy. Returns the older half of all, which are to be done, if there are too many.
     pub(super) fn start(&mut self, thread: Thread, transfer: Transfer) -> Vec<Transfer> {
         let group = self.groups.get(&thread).copied().unwrap_or(0);
-        self.put_back(thread, group, transfer);
+        self.bytes += transfer.room();
+        self.list.push(Begun { thread, group, transfer, has_read: false });
         let (mut left, mut bytes) = (self.list.len(), self.bytes);
         if left <= MOST && bytes <= MOST_BYTES {
             return Vec::new();
         }
-        self.take(|_, transfer| {
-            let is_due = left > MOST || left > 1 && bytes > MOST_BYTES;
-            (left, bytes) = (left - 1, bytes - transfer.room());
+        self.take(|begun| {
+            let is_due = left > MOST / 2 || left > 1 && bytes > MOST_BYTES / 2;
+            (left, bytes) = (left - 1, bytes - begun.transfer.room());
             is_due
         })
     }
@@ -125,21 +146,24 @@ impl Transfers {
         *group = group.wrapping_add(1);
     }
 
-    /// Takes the copies of a thread's groups but the latest `left`, each with its group.
-    pub(super) fn of_groups(&mut self, thread: Thread, left: u32) -> Vec<(u32, Transfer)> {
-        let now = self.groups.get(&thread).copied().unwrap_or(0);
-        let due = |(of, group, transfer): &mut (Thread, u32, Transfer)| {
-            *of == thread && transfer.barrier.is_none() && now.wrapping_sub(*group) > left
+    /// Takes the copies of a warp's groups but the latest `left` of each lane; `to_read`: only
+    /// those that have not read yet.
+    pub(super) fn of_groups(&mut self, (rank, warp, lanes): (u32, u32, u32), left: u32, to_read: bool) -> Vec<Begun> {
+        let groups = &self.groups;
+        let due = |Begun { thread, group, transfer, has_read }: &mut Begun| {
+            let is_own = thread.0 == rank && thread.1 / 32 == warp && lanes >> (thread.1 % 32) & 1 == 1;
+            let now = || groups.get(thread).copied().unwrap_or(0);
+            is_own && transfer.barrier.is_none() && !(to_read && *has_read) && now().wrapping_sub(*group) > left
         };
-        let taken: Vec<_> = self.list.extract_if(.., due).map(|(_, group, transfer)| (group, transfer)).collect();
-        self.bytes -= taken.iter().map(|(_, transfer)| transfer.room()).sum::<usize>();
+        let taken: Vec<Begun> = self.list.extract_if(.., due).collect();
+        self.bytes -= taken.iter().map(|begun| begun.transfer.room()).sum::<usize>();
         taken
     }
 
-    /// Takes up a copy again.
-    pub(super) fn put_back(&mut self, thread: Thread, group: u32, transfer: Transfer) {
-        self.bytes += transfer.room();
-        self.list.push((thread, group, transfer));
+    /// Takes up a copy again, which has read.
+    pub(super) fn put_back(&mut self, begun: Begun) {
+        self.bytes += begun.transfer.room();
+        self.list.push(Begun { has_read: true, ..begun });
     }
 
     /// Returns whether copies take more bytes than they may.
@@ -149,18 +173,17 @@ impl Transfers {
 
     /// Takes the copies that announce themselves at a barrier.
     pub(super) fn at(&mut self, barrier: Place) -> Vec<Transfer> {
-        self.take(|_, transfer| transfer.barrier == Some(barrier))
+        self.take(|begun| begun.transfer.barrier == Some(barrier))
     }
 
     /// Takes the copies in groups of the block of this rank.
     pub(super) fn of_block(&mut self, rank: u32) -> Vec<Transfer> {
-        self.take(|thread, transfer| thread.0 == rank && transfer.barrier.is_none())
+        self.take(|begun| begun.thread.0 == rank && begun.transfer.barrier.is_none())
     }
 
     /// Takes the copies that are due, in their order.
-    fn take(&mut self, mut due: impl FnMut(&Thread, &Transfer) -> bool) -> Vec<Transfer> {
-        let due = |(thread, _, transfer): &mut (Thread, u32, Transfer)| due(thread, transfer);
-        let taken: Vec<Transfer> = self.list.extract_if(.., due).map(|(.., transfer)| transfer).collect();
+    fn take(&mut self, mut due: impl FnMut(&Begun) -> bool) -> Vec<Transfer> {
+        let taken: Vec<Transfer> = self.list.extract_if(.., |begun| due(begun)).map(|begun| begun.transfer).collect();
         self.bytes -= taken.iter().map(Transfer::room).sum::<usize>();
         taken
     }
@@ -314,8 +337,10 @@ impl Reduce {
             Self::Bf16 => halves(Modifiers::BF16),
             Self::U32 => u64::from((old as u32).wrapping_add(added as u32)),
             Self::U64 => old.wrapping_add(added),
+            // Only global memory has these sums. As its atomics do, they flush denormals.
             Self::F32 => {
-                let sum = f32::from_bits(old as u32) + f32::from_bits(added as u32);
+                let [old, added] = [old, added].map(|bits| f32::from_bits(bits as u32));
+                let sum = f32::in_global(|old, added, _| old + added, old, added, 0.0);
                 u64::from(native::canonical32(sum).to_bits())
             }
         }
