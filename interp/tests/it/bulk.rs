@@ -10,7 +10,7 @@ const WORDS: u32 = 64;
 /// Runs a cluster of two blocks. `%in` and `%out` are the words of the block, `%from` and `%to`
 /// those of the thread, `tile` is the block's shared memory and `%own` the thread's word of it.
 /// `%p1` holds in thread 0, and `bar` expects one arrival. Returns the words behind `%out`.
-fn run(config: &Config, body: &str) -> Result<(Report, Vec<u32>), Box<Stop>> {
+pub(crate) fn run(config: &Config, body: &str) -> Result<(Report, Vec<u32>), Box<Stop>> {
     let text = format!(
         ".version 8.0 .target sm_90 .address_size 64
         .visible .entry k(.param .u64 p) .reqnctapercluster 2, 1, 1 {{
@@ -31,29 +31,30 @@ fn run(config: &Config, body: &str) -> Result<(Report, Vec<u32>), Box<Stop>> {
     Ok((report, words[2 * WORDS as usize..].to_vec()))
 }
 
-fn all() -> Config {
+pub(crate) fn all() -> Config {
     Config { checks: Checks::ALL, work_limit: 1 << 24, ..Config::default() }
 }
 
 /// Runs it with all checkers, without findings.
 #[track_caller]
-fn clean(body: &str) -> Vec<u32> {
+pub(crate) fn clean(body: &str) -> Vec<u32> {
     let (report, words) = run(&all(), body).unwrap_or_else(|stop| panic!("{stop}\n{body}"));
     assert_eq!(report.findings, [], "{body}");
     words
 }
 
 /// The value that each thread of each block computes from its block's rank and its own number.
-fn each(value: impl Fn(u32, u32) -> u32 + Copy) -> Vec<u32> {
+pub(crate) fn each(value: impl Fn(u32, u32) -> u32 + Copy) -> Vec<u32> {
     (0..2).flat_map(|rank| (0..WORDS).map(move |thread| value(rank, thread))).collect()
 }
 
-const EXPECT: &str = "@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 256;";
-const LOAD: &str = "@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%in], 256, [bar];";
-const WAIT: &str = "wait: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0; @!%p2 bra wait;";
-const SHOW: &str = "ld.shared.u32 %r1, [%own]; st.global.u32 [%to], %r1;";
-const FILL: &str = "st.shared.u32 [%own], %t; fence.proxy.async.shared::cta; bar.sync 0;";
-const STORE: &str =
+pub(crate) const EXPECT: &str = "@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 256;";
+pub(crate) const LOAD: &str =
+    "@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%in], 256, [bar];";
+pub(crate) const WAIT: &str = "wait: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0; @!%p2 bra wait;";
+pub(crate) const SHOW: &str = "ld.shared.u32 %r1, [%own]; st.global.u32 [%to], %r1;";
+pub(crate) const FILL: &str = "st.shared.u32 [%own], %t; fence.proxy.async.shared::cta; bar.sync 0;";
+pub(crate) const STORE: &str =
     "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%out], [tile], 256; @%p1 cp.async.bulk.commit_group;";
 
 #[test]

@@ -105,6 +105,8 @@ pub enum Strength {
         /// True if its scope is only the block: `.cta`, or `.cluster` where it is one block.
         block: bool,
     },
+    /// A copy in bulk, which another unit does: it may not.
+    Bulk,
 }
 
 /// The smallest part of a launch that contains two threads.
@@ -227,6 +229,7 @@ impl fmt::Display for Party {
         let (strength, scope) = match self.strength {
             Strength::Plain => ("", ""),
             Strength::Volatile => ("volatile ", ""),
+            Strength::Bulk => ("asynchronous ", ""),
             Strength::Atomic { block: false } => ("atomic ", ""),
             Strength::Atomic { block: true } => ("atomic ", " in .cta scope"),
         };
@@ -265,6 +268,11 @@ const HARMLESS: &str = "the compare-and-swap refuses a value that is not the lat
 
 /// The advice that ends a race.
 fn remedy(within: Within, parties: [&Party; 2], language: Language) -> &'static str {
+    match parties.map(|party| party.strength) {
+        [_, Strength::Bulk] => return "let the thread wait for the copy before, at its mbarrier or for its group",
+        [Strength::Bulk, _] => return "let the copy begin only behind a barrier that both threads have passed",
+        _ => {}
+    }
     let strong = parties.iter().all(|party| party.strength != Strength::Plain);
     let narrow = parties.iter().any(|party| matches!(party.strength, Strength::Atomic { block: true }));
     match within {

@@ -1,28 +1,31 @@
 //! Copies in bulk, which a thread begins and another unit does: `cp.async.bulk`.
 //!
 //! A copy reads and writes as late as the hardware may. One with an mbarrier does where a thread
-//! looks at that barrier, and never without a look. One in a group does where its thread waits for
+//! looks at that barrier for a phase that is not over, and never without such a look. One in a group does where its thread waits for
 //! the group, or where its block ends; it reads where its thread waits for reads. So a kernel that
 //! lacks the wait reads what was there before.
 //!
 //! No counter has these copies, because they pass by the unit whose metrics the counters are.
-//! Racecheck does not follow them. Initcheck does: bytes that nothing has written stay so where
-//! they are copied.
+//! Racecheck follows them from their beginning to the end that a thread sees (`follow`). For
+//! initcheck, bytes that nothing has written stay so where they are copied.
 
 use super::block::cluster::Neighbours;
-use super::memory;
 use super::warp::Warp;
 use super::{Context, Fault, Flow, Issue, NEXT};
+use super::{memory, observe};
 use crate::gpu::check::{Check, Checker};
 use crate::gpu::code::Bulk;
+use crate::gpu::mem::cells::Cells as _;
 use crate::gpu::mem::{Snapshot, Touched, space};
 use crate::gpu::reason::{BadAccess, Reason};
+use crate::gpu::semantics::arrivals;
 use crate::gpu::tensor_map::Element;
 use crate::gpu::vocabulary::{AccessKind, Space, lanes_of};
 use tensor::TensorBox;
 pub(super) use transfer::{MOST_BYTES, Transfers};
 use transfer::{Piece, Place, Source, Transfer, Unit};
 
+mod follow;
 mod tensor;
 mod transfer;
 
@@ -123,7 +126,12 @@ fn begin(cx: &mut Context, warp: &mut Warp, bulk: Bulk, lane: usize) -> Result<(
         }
         warp.work += TRANSFER_WORK * pieces.len() as u64 + u64::from(body.bytes()) / MOVED_BYTES;
         let (element, reduce) = (body.element(), bulk.reduce);
-        let transfer = Transfer { pieces, bytes: body.bytes(), barrier, reduce, element };
+        let mut transfer = Transfer { pieces, bytes: body.bytes(), barrier, reduce, element, followed: None };
+        if let Some(checker) = &mut cx.checker {
+            observe::warp_barriers(checker, cx.warp, warp);
+            let thread = 32 * cx.warp + lane as u32;
+            unit(cx).follow(&mut transfer, thread, warp.pc - 1);
+        }
         start(cx, (own, 32 * cx.warp + lane as u32), transfer);
     }
     Ok(())
@@ -132,7 +140,7 @@ fn begin(cx: &mut Context, warp: &mut Warp, bulk: Bulk, lane: usize) -> Result<(
 /// Takes up a transfer; older ones arrive if there are too many.
 fn start(cx: &mut Context, thread: (u32, u32), transfer: Transfer) {
     let oldest = cx.neighbours.transfers.borrow_mut().start(thread, transfer);
-    oldest.into_iter().for_each(|transfer| unit(cx).finish(transfer));
+    oldest.into_iter().for_each(|transfer| unit(cx).finish(transfer, None));
 }
 
 fn aligned(what: &'static str, value: u64, align: u64) -> Result<(), Reason> {
@@ -181,6 +189,9 @@ pub(super) fn commit(cx: &mut Context, _: &mut Warp, Issue { mask, .. }: Issue) 
 pub(super) fn wait_group(cx: &mut Context, warp: &mut Warp, Issue { ins, mask }: Issue) -> Flow {
     let only_read = warp.registers.pred[usize::from(ins.s[0])] != 0;
     let own = (cx.neighbours.rank as u32, cx.warp, mask);
+    if let Some(checker) = &mut cx.checker {
+        observe::warp_barriers(checker, cx.warp, warp);
+    }
     warp.work += cx.neighbours.transfers.borrow().search_work();
     let due = cx.neighbours.transfers.borrow_mut().of_groups(own, ins.imm as u32, only_read);
     for mut begun in due {
@@ -188,29 +199,41 @@ pub(super) fn wait_group(cx: &mut Context, warp: &mut Warp, Issue { ins, mask }:
             unit(cx).hold(&mut begun.transfer);
             cx.neighbours.transfers.borrow_mut().put_back(begun);
         } else {
-            unit(cx).finish(begun.transfer);
+            unit(cx).finish_own(begun.transfer);
         }
     }
     NEXT
 }
 
-/// Lets the copies arrive that announce themselves at the barriers which a warp looks at.
+/// Lets the copies arrive that announce themselves at the barriers which a warp looks at, where the
+/// phase that a lane waits for is not over without them.
 pub(super) fn land(cx: &mut Context, warp: &mut Warp, issue: Issue) {
     if cx.neighbours.transfers.borrow().is_empty() {
         return;
     }
+    if let Some(checker) = &mut cx.checker {
+        observe::warp_barriers(checker, cx.warp, warp);
+    }
     let (own, is_shared) = (cx.neighbours.rank as u32, issue.ins.access.space == Some(Space::Shared));
-    let addresses = memory::addresses(warp, issue);
+    let (addresses, phases) = (memory::addresses(warp, issue), warp.registers.b64[usize::from(issue.ins.s[1])]);
     let mut last = None;
     for lane in lanes_of(issue.mask) {
         let window = if is_shared { space::SHARED } else { 0 };
         let barrier = shared(addresses[lane].wrapping_add(window), own);
-        if last.replace(barrier) == Some(barrier) {
+        let is_possible = barrier.address().is_multiple_of(BARRIER_BYTES)
+            && inside(cx, barrier, AccessKind::Load, BARRIER_BYTES as u32).is_ok();
+        if last.replace((barrier, phases[lane])) == Some((barrier, phases[lane])) || !is_possible {
+            continue;
+        }
+        if let Place::Shared { rank, offset } = barrier
+            && arrivals::has_left(cx.neighbours.peers[rank as usize].shared.load32(offset).into(), phases[lane])
+        {
             continue;
         }
         warp.work += cx.neighbours.transfers.borrow().search_work();
         let due = cx.neighbours.transfers.borrow_mut().at(barrier);
-        due.into_iter().for_each(|transfer| unit(cx).finish(transfer));
+        let thread = 32 * cx.warp + lane as u32;
+        due.into_iter().for_each(|transfer| unit(cx).finish(transfer, Some(thread)));
     }
 }
 
@@ -218,7 +241,15 @@ pub(super) fn land(cx: &mut Context, warp: &mut Warp, issue: Issue) {
 pub(super) fn end(neighbours: Neighbours, global: &Snapshot, touched: Option<&Touched>, checker: Option<&mut Checker>) {
     let due = neighbours.transfers.borrow_mut().of_block(neighbours.rank as u32);
     let mut unit = Unit { neighbours, global, touched, checker };
-    due.into_iter().for_each(|transfer| unit.finish(transfer));
+    due.into_iter().for_each(|transfer| unit.finish_own(transfer));
+    let is_last = (0..).zip(neighbours.peers).all(|(rank, peer)| rank == neighbours.rank || peer.has_ended());
+    if is_last {
+        let unseen = neighbours.transfers.borrow_mut().all();
+        unseen
+            .into_iter()
+            .filter_map(|copy| copy.followed)
+            .for_each(|mut followed| unit.told(&mut followed, None, false));
+    }
 }
 
 /// The unit that does a block's copies.

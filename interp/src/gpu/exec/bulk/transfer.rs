@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::super::atomic::Operand as _;
 use super::super::block::cluster::Neighbours;
+use super::follow::Followed;
 use crate::gpu::check::{Check, Checker};
 use crate::gpu::code::Reduce;
 use crate::gpu::mem::cells::Cells;
@@ -59,6 +60,8 @@ pub(super) struct Transfer {
     pub(super) reduce: Option<Reduce>,
     /// The type of the elements of a tensor that it loads.
     pub(super) element: Option<Element>,
+    /// The copy as racecheck follows it.
+    pub(super) followed: Option<Box<Followed>>,
 }
 
 /// A copy that is under way.
@@ -105,7 +108,8 @@ impl Transfer {
     /// Bytes that it takes on the host.
     fn room(&self) -> usize {
         let held = |piece: &Piece| if let Source::Held(bytes, _) = &piece.from { bytes.len() } else { 0 };
-        self.pieces.iter().map(|piece| size_of::<Piece>() + held(piece)).sum()
+        let followed = self.followed.as_ref().map_or(0, |followed| followed.room());
+        followed + self.pieces.iter().map(|piece| size_of::<Piece>() + held(piece)).sum::<usize>()
     }
 }
 
@@ -181,6 +185,11 @@ impl Transfers {
         self.take(|begun| begun.thread.0 == rank && begun.transfer.barrier.is_none())
     }
 
+    /// Takes all copies.
+    pub(super) fn all(&mut self) -> Vec<Transfer> {
+        self.take(|_| true)
+    }
+
     /// Takes the copies that are due, in their order.
     fn take(&mut self, mut due: impl FnMut(&Begun) -> bool) -> Vec<Transfer> {
         let taken: Vec<Transfer> = self.list.extract_if(.., |begun| due(begun)).map(|begun| begun.transfer).collect();
@@ -199,8 +208,17 @@ pub(super) struct Unit<'a> {
 }
 
 impl Unit<'_> {
-    /// Does a copy, and announces its bytes.
-    pub(super) fn finish(&mut self, transfer: Transfer) {
+    /// Does a copy in a group, which its own thread has seen.
+    pub(super) fn finish_own(&mut self, transfer: Transfer) {
+        let thread = transfer.followed.as_ref().map(|followed| followed.copy.who.thread);
+        self.finish(transfer, thread);
+    }
+
+    /// Does a copy, and announces its bytes. A thread of the running block may have seen it.
+    pub(super) fn finish(&mut self, mut transfer: Transfer, seen_by: Option<u32>) {
+        if let Some(followed) = &mut transfer.followed {
+            self.told(followed, seen_by, false);
+        }
         for Piece { to, from, bytes } in transfer.pieces {
             let (held, is_written) = self.read(from, bytes, transfer.element);
             self.write(to, &held, is_written, transfer.reduce);
@@ -214,6 +232,10 @@ impl Unit<'_> {
 
     /// Reads the bytes of a copy, which it writes later.
     pub(super) fn hold(&mut self, transfer: &mut Transfer) {
+        if let Some(followed) = &mut transfer.followed {
+            let thread = followed.copy.who.thread;
+            self.told(followed, Some(thread), true);
+        }
         for piece in &mut transfer.pieces {
             let from = std::mem::replace(&mut piece.from, Source::Held(Vec::new(), true));
             let (bytes, is_written) = self.read(from, piece.bytes, transfer.element);
