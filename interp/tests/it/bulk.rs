@@ -186,6 +186,61 @@ fn copies_add_to_what_is_there() {
     assert_eq!(clean(&body), each(|_, thread| model(thread)));
 }
 
+/// For each reduction, the elements of a word in shared memory, the word that is there, and what it
+/// becomes.
+#[test]
+fn copies_change_what_is_there() {
+    let minus = |value: u32| value.wrapping_neg();
+    let halves = |low: f32, high: f32| half(low) | half(high) << 16;
+    let wide = ["min.s64", "max.u64", "or.b64", "min.f16", "max.bf16"];
+    for (kind, bits, before, after) in [
+        ("min.u32", 5, minus(1), 5),
+        ("max.u32", 5, minus(1), minus(1)),
+        ("min.s32", 5, minus(1), minus(1)),
+        ("max.s32", 5, minus(1), 5),
+        ("inc.u32", 5, 4, 5),
+        ("inc.u32", 5, 5, 0),
+        ("inc.u32", 5, 9, 0),
+        ("dec.u32", 5, 4, 3),
+        ("dec.u32", 5, 0, 5),
+        ("dec.u32", 5, 6, 5),
+        ("and.b32", 12, 10, 8),
+        ("or.b32", 12, 10, 14),
+        ("xor.b32", 12, 10, 6),
+        ("min.s64", 7, minus(1), minus(1)),
+        ("max.u64", 7, 9, 9),
+        ("or.b64", 12, 10, 14),
+        ("min.f16", halves(1.5, 4.0), halves(2.0, 3.5), halves(1.5, 3.5)),
+        ("min.f16", 0x7e00_7e00, halves(2.0, 3.5), halves(2.0, 3.5)),
+        ("max.bf16", 0x3fc0_4040, 0x4000_4000, 0x4000_4040),
+    ] {
+        let change = STORE
+            .replace("cp.async.bulk.global", "cp.reduce.async.bulk.global")
+            .replace("bulk_group", &format!("bulk_group.{kind}"));
+        let body = format!(
+            "st.global.u32 [%to], {before}; mov.u32 %t, {bits}; {FILL} {change} @%p1 cp.async.bulk.wait_group 0;"
+        );
+        assert_eq!(clean(&body), each(|_, _| after), "{kind}");
+        if wide.contains(&kind) {
+            continue;
+        }
+        let body = format!(
+            "mov.u32 %t, {bits}; st.shared.u32 [%own+256], {before}; {FILL} {EXPECT} barrier.cluster.arrive; barrier.cluster.wait;
+            mapa.shared::cluster.u32 %r3, tile, %other; mapa.shared::cluster.u32 %r4, bar, %other;
+            @%p1 cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.{kind} [%r3+256], [tile], 256, [%r4];
+            {WAIT} ld.shared.u32 %r1, [%own+256]; st.global.u32 [%to], %r1;"
+        );
+        assert_eq!(clean(&body), each(|_, _| after), "{kind}");
+    }
+    let sum = STORE
+        .replace("cp.async.bulk.global", "cp.reduce.async.bulk.global")
+        .replace("bulk_group", "bulk_group.add.f64");
+    // 2.0 and 2.0, whose low words are 0.
+    let word = "and.b32 %t, %t, 1; mul.lo.u32 %t, %t, 1073741824;";
+    let body = format!("{word} st.global.u32 [%to], %t; {FILL} {sum} @%p1 cp.async.bulk.wait_group 0;");
+    assert_eq!(clean(&body), each(|_, t| if t % 2 == 0 { 0 } else { 4.0_f64.to_bits().wrapping_shr(32) as u32 }));
+}
+
 /// The bits of a half that is a multiple of 0.5 from 1 to 4.
 fn half(value: f32) -> u32 {
     let bits = value.to_bits();
@@ -210,6 +265,48 @@ fn a_copy_that_is_not_possible_stops_the_launch() {
         let texts: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
         assert!(texts.iter().any(|text| words.iter().all(|word| text.contains(word))), "{texts:?}");
     }
+}
+
+/// Each thread stores to the other block, whose threads wait for all bytes.
+#[test]
+fn registers_arrive_in_another_block_with_their_bytes() {
+    let places = "mapa.shared::cluster.u32 %r3, tile, %other; mapa.shared::cluster.u32 %r4, bar, %other;";
+    let weak = "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes";
+    let expect = |bytes: u32| EXPECT.replace("256", &bytes.to_string());
+    let own = "mad.lo.u32 %r3, %t, 4, %r3; mul.lo.u32 %r5, %t, 3; add.u32 %r5, %r5, %rank;";
+    let body = format!("{places} {own} {EXPECT} {}.u32 [%r3], %r5, [%r4]; {WAIT} {SHOW}", weak.replace(".weak", ""));
+    assert_eq!(clean(&body), each(|rank, t| 3 * t + 1 - rank));
+    // Every fourth thread stores four words, or two of 8 bytes.
+    let four = format!("{weak}.v4.b32 [%r3], {{%r5, %t, %r5, 7}}, [%r4];");
+    let two = format!(
+        ".reg .b64 %q<3>; mov.b64 %q1, {{%r5, %t}}; mov.b64 %q2, {{%r5, 7}}; {weak}.v2.b64 [%r3], {{%q1, %q2}}, [%r4];"
+    );
+    let model = |rank: u32, t: u32| {
+        let first = t / 4 * 4;
+        [3 * first + 1 - rank, first, 3 * first + 1 - rank, 7][t as usize % 4]
+    };
+    for store in [four, two] {
+        let body = format!(
+            "{places} {own} {EXPECT} and.b32 %r6, %t, 3; setp.ne.u32 %p3, %r6, 0; @%p3 bra past; {store} past: {WAIT} {SHOW}"
+        );
+        assert_eq!(clean(&body), each(model), "{store}");
+    }
+    let red = |kind: &str| {
+        format!(
+            "st.shared.u32 [%own], 100; {} barrier.cluster.arrive; barrier.cluster.wait; {places}
+            red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.{kind} [%r3], %t, [%r4]; {WAIT} {SHOW}",
+            expect(256)
+        )
+    };
+    assert_eq!(clean(&red("add.u32"))[..2], [100 + 63 * 32, 100]);
+    assert_eq!(clean(&red("min.s32"))[..2], [0, 100]);
+    assert_eq!(clean(&red("or.b32"))[..2], [127, 100]);
+    assert_eq!(clean(&red("inc.u32"))[..2], [63, 100]);
+    let stop = |body: &str| run(&Config::default(), body).expect_err(body).to_string();
+    let bad = format!("{places} {weak}.v2.u32 [%r3+4], {{%t, %t}}, [%r4];");
+    assert!(stop(&bad).contains("its destination at"), "{}", stop(&bad));
+    let far = format!("{places} {weak}.u32 [%r3+65536], %t, [%r4];");
+    assert!(stop(&far).contains("stores 4 bytes"), "{}", stop(&far));
 }
 
 #[test]

@@ -81,6 +81,16 @@ fn bytes_in_global_memory_are_there_after_the_wait_for_their_group() {
     clean(&format!("{FILL} {all} cp.async.bulk.wait_group 0; bar.sync 0; {read}"));
 }
 
+#[test]
+fn a_missing_wait_for_registers_is_found() {
+    let send = "mapa.shared::cluster.u32 %r3, %own, %other; mapa.shared::cluster.u32 %r4, bar, %other;
+        st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r3], %t, [%r4];";
+    found(
+        &format!("{EXPECT} {send} barrier.cluster.arrive; barrier.cluster.wait; {SHOW}"),
+        &["its load of 4 bytes and an earlier asynchronous store of 4 bytes", EARLY],
+    );
+}
+
 /// A producer fills two stages by turns for both blocks of the cluster, and their threads tell it
 /// when they have read a stage.
 #[test]

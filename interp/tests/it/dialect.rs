@@ -460,8 +460,8 @@ fn a_kernel_is_refused_by_the_feature_that_it_uses() {
         ("wgmma.fence.sync.aligned;", "it uses tensor cores (`wgmma.fence`)"),
         ("st.bulk.weak.shared::cta [a], 8, 0;", "it uses bulk copies (`st.bulk`)"),
         (
-            "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [a], a, [a];",
-            "it uses clusters of blocks (`st.async`)",
+            "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [a], [a];",
+            "it uses clusters of blocks (`clusterlaunchcontrol.try_cancel`)",
         ),
         ("vadd.u32.u32.u32 a, a.b0, a.b1;", "it uses video instructions (`vadd.u32`)"),
         ("mov.u64 p, t;", "is a texture, surface or sampler, which the software GPU does not have"),

@@ -14,7 +14,7 @@ use super::warp::Warp;
 use super::{Context, Fault, Flow, Issue, NEXT};
 use super::{memory, observe};
 use crate::gpu::check::{Check, Checker};
-use crate::gpu::code::Bulk;
+use crate::gpu::code::{Access, Bulk, Ins, Reduce};
 use crate::gpu::mem::cells::Cells as _;
 use crate::gpu::mem::{Snapshot, Touched, space};
 use crate::gpu::reason::{BadAccess, Reason};
@@ -26,6 +26,7 @@ pub(super) use transfer::{MOST_BYTES, Transfers};
 use transfer::{Piece, Place, Source, Transfer, Unit};
 
 mod follow;
+mod reduce;
 mod tensor;
 mod transfer;
 
@@ -38,10 +39,25 @@ const TRANSFER_WORK: u64 = 40;
 const MOVED_BYTES: u64 = 4;
 
 /// `cp.async.bulk` and `cp.reduce.async.bulk` of bytes that lie side by side.
-pub(super) fn copy(cx: &mut Context, warp: &mut Warp, Issue { ins, mask }: Issue) -> Flow {
+pub(super) fn copy(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
+    each_lane(cx, warp, issue, Body::of)
+}
+
+/// `st.async` and `red.async`: copies of registers.
+pub(super) fn send(cx: &mut Context, warp: &mut Warp, issue: Issue) -> Flow {
+    each_lane(cx, warp, issue, |cx, warp, bulk, lane| Body::registers(cx, warp, bulk, issue.ins, lane))
+}
+
+/// Begins the copies of the lanes, whose bytes `body` returns.
+fn each_lane(
+    cx: &mut Context,
+    warp: &mut Warp,
+    Issue { ins, mask }: Issue,
+    body: impl Fn(&Context, &Warp, Bulk, usize) -> Result<Body, Reason>,
+) -> Flow {
     let bulk = cx.code.bulks[ins.imm as usize];
     for lane in lanes_of(mask) {
-        if let Err(reason) = begin(cx, warp, bulk, lane) {
+        if let Err(reason) = body(cx, warp, bulk, lane).and_then(|body| begin(cx, warp, bulk, lane, body)) {
             let (index, pc) = (cx.warp, warp.pc - 1);
             let found = |checker: &mut Checker| checker.fault(Check::Memcheck, index, lane as u32, pc, &reason);
             if !cx.checker.as_deref_mut().is_some_and(found) {
@@ -56,6 +72,8 @@ pub(super) fn copy(cx: &mut Context, warp: &mut Warp, Issue { ins, mask }: Issue
 enum Body {
     /// Bytes side by side.
     Bytes { to: Place, from: Place, bytes: u32 },
+    /// Bytes of registers.
+    Registers { to: Place, bytes: Vec<u8> },
     /// A box of a tensor, and its place in shared memory; `loads`: from the tensor.
     Tensor { tensor: TensorBox, shared: Place, loads: bool },
 }
@@ -82,12 +100,35 @@ impl Body {
         Ok(Self::Bytes { to, from, bytes })
     }
 
+    /// The registers that a lane stores later.
+    fn registers(cx: &Context, warp: &Warp, bulk: Bulk, ins: &Ins, lane: usize) -> Result<Self, Reason> {
+        let to = shared(warp.registers.b64[usize::from(bulk.to)][lane], cx.neighbours.rank as u32);
+        let Access { width, count, wide, .. } = ins.access;
+        aligned("destination", to.address(), ins.access.bytes().into())?;
+        let mut bytes = Vec::new();
+        for &slot in &ins.s[..usize::from(count)] {
+            let slot = usize::from(slot);
+            let bits = if wide { warp.registers.b64[slot][lane] } else { warp.registers.b32[slot][lane].into() };
+            bytes.extend(&bits.to_le_bytes()[..usize::from(width)]);
+        }
+        Ok(Self::Registers { to, bytes })
+    }
+
     /// Bytes that a barrier counts.
     fn bytes(&self) -> u32 {
         match self {
             Self::Bytes { bytes, .. } => *bytes,
+            Self::Registers { bytes, .. } => bytes.len() as u32,
             Self::Tensor { tensor, .. } => tensor.bytes(),
         }
+    }
+
+    /// The change that the copy makes of what is there, if it makes one.
+    fn reduce(&self, bulk: Bulk) -> Result<Option<Reduce>, Reason> {
+        let Some(change) = bulk.change else { return Ok(None) };
+        let number = if let Self::Tensor { tensor, .. } = self { tensor.element().number() } else { bulk.number };
+        let reduce = number.and_then(|number| Reduce::new(change, number));
+        reduce.map(Some).ok_or(Reason::TensorReduction)
     }
 
     /// The type of the elements, if they come from a tensor.
@@ -106,15 +147,20 @@ impl Body {
                 inside(cx, to, AccessKind::Store, *bytes)?;
                 Ok(vec![Piece { to, from: Source::At(*from), bytes: *bytes }])
             }
+            Self::Registers { to, bytes } => {
+                let count = bytes.len() as u32;
+                inside(cx, *to, AccessKind::Store, count)?;
+                Ok(vec![Piece { to: *to, from: Source::Held(bytes.clone(), true), bytes: count }])
+            }
             Self::Tensor { tensor, shared, loads } => tensor.pieces(cx, shared.of_rank(rank), *loads),
         }
     }
 }
 
 /// Begins the copy of a lane.
-fn begin(cx: &mut Context, warp: &mut Warp, bulk: Bulk, lane: usize) -> Result<(), Reason> {
+fn begin(cx: &mut Context, warp: &mut Warp, bulk: Bulk, lane: usize, body: Body) -> Result<(), Reason> {
     let own = cx.neighbours.rank as u32;
-    let body = Body::of(cx, warp, bulk, lane)?;
+    let (element, reduce) = (body.element(), body.reduce(bulk)?);
     let barrier = bulk.barrier.map(|slot| shared(warp.registers.b64[usize::from(slot)][lane], own));
     let ranks = bulk.ranks.map(|slot| warp.registers.b32[usize::from(slot)][lane] & 0xffff);
     // Each block of a multicast gets the bytes, and their announcement, at the same offsets.
@@ -125,7 +171,6 @@ fn begin(cx: &mut Context, warp: &mut Warp, bulk: Bulk, lane: usize) -> Result<(
             inside(cx, barrier, AccessKind::Atomic, BARRIER_BYTES as u32)?;
         }
         warp.work += TRANSFER_WORK * pieces.len() as u64 + u64::from(body.bytes()) / MOVED_BYTES;
-        let (element, reduce) = (body.element(), bulk.reduce);
         let mut transfer = Transfer { pieces, bytes: body.bytes(), barrier, reduce, element, followed: None };
         if let Some(checker) = &mut cx.checker {
             observe::warp_barriers(checker, cx.warp, warp);

@@ -74,6 +74,6 @@ pub(crate) fn check_cluster(shape: [u64; 3]) -> Result<()> {
 
 /// An atomic on the shared memory of a cluster, as one on generic addresses.
 pub(super) fn generic_atomic(opcode: &str) -> Option<String> {
-    let is_atomic = ["atom.", "red."].iter().any(|name| opcode.starts_with(name));
+    let is_atomic = ["atom.", "red."].iter().any(|name| opcode.starts_with(name)) && !opcode.starts_with("red.async.");
     (is_atomic && opcode.contains(".shared::cluster")).then(|| opcode.replacen(".shared::cluster", "", 1))
 }

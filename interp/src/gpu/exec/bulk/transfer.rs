@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::super::atomic::Operand as _;
 use super::super::block::cluster::Neighbours;
 use super::follow::Followed;
 use crate::gpu::check::{Check, Checker};
@@ -10,8 +9,7 @@ use crate::gpu::code::Reduce;
 use crate::gpu::mem::cells::Cells;
 use crate::gpu::mem::written::Written;
 use crate::gpu::mem::{Snapshot, Touched, Ways};
-use crate::gpu::modifiers::Modifiers;
-use crate::gpu::semantics::{arrivals, float, native};
+use crate::gpu::semantics::arrivals;
 use crate::gpu::tensor_map::Element;
 
 /// The most copies of a cluster that are under way; the hardware may do the others at once.
@@ -315,7 +313,7 @@ fn load(cells: &impl Cells, offset: u64, bytes: u32) -> Vec<u8> {
     all
 }
 
-/// Stores bytes, or adds their elements to those that are there.
+/// Stores bytes, or changes the elements that are there by theirs.
 fn store(cells: &impl Cells, offset: u64, bytes: &[u8], reduce: Option<Reduce>) {
     if let Some(reduce) = reduce {
         let width = reduce.width();
@@ -336,34 +334,6 @@ fn store(cells: &impl Cells, offset: u64, bytes: &[u8], reduce: Option<Reduce>) 
             None => {
                 cells.store8(at, rest[0]);
                 done += 1;
-            }
-        }
-    }
-}
-
-impl Reduce {
-    /// Bytes of an element.
-    fn width(self) -> u8 {
-        match self {
-            Self::F16 | Self::Bf16 => 2,
-            Self::U32 | Self::F32 => 4,
-            Self::U64 => 8,
-        }
-    }
-
-    /// The sum of two elements.
-    fn apply(self, old: u64, added: u64) -> u64 {
-        let halves = |modifiers| u64::from(float::add(modifiers, old as u16, added as u16));
-        match self {
-            Self::F16 => halves(Modifiers::F16),
-            Self::Bf16 => halves(Modifiers::BF16),
-            Self::U32 => u64::from((old as u32).wrapping_add(added as u32)),
-            Self::U64 => old.wrapping_add(added),
-            // Only global memory has these sums. As its atomics do, they flush denormals.
-            Self::F32 => {
-                let [old, added] = [old, added].map(|bits| f32::from_bits(bits as u32));
-                let sum = f32::in_global(|old, added, _| old + added, old, added, 0.0);
-                u64::from(native::canonical32(sum).to_bits())
             }
         }
     }
