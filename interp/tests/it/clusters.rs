@@ -229,10 +229,13 @@ fn the_barrier_of_a_cluster_takes_turns() {
 #[test]
 fn a_missing_barrier_of_the_cluster_is_found() {
     let read = "ld.shared::cluster.u32 %r4, [%there]; st.global.u32 [%out], %r4;";
-    found(&format!("{FILL} {read} {MEET}"), &["race", "shared"]);
+    let advice = "put `barrier.cluster.arrive` and `barrier.cluster.wait` between them";
+    found(&format!("{FILL} {read} {MEET}"), &["race", "shared", advice]);
     // An arrival that publishes nothing orders nothing.
     let relaxed = "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;";
     found(&format!("{FILL} {relaxed} {read} {MEET}"), &["race", "shared"]);
+    let narrow = "mapa.shared::cluster.u32 %r5, %own, 0; red.relaxed.cta.shared::cluster.add.u32 [%r5], 1;";
+    found(&format!("st.shared.u32 [%own], 7; {MEET} {narrow} {MEET}"), &["race", "needs .cluster scope"]);
     let body = format!("{MEET} {read} {MEET}");
     found(&body, &["not all of which have been written", "shared"]);
 }
