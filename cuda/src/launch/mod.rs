@@ -10,7 +10,7 @@ use std::ffi::c_uint;
 use std::sync::Arc;
 use warpstride::error::counted;
 
-use warpstride::driver::{Modules as _, StreamHandle, Streams as _};
+use warpstride::driver::{StreamHandle, Streams as _};
 use warpstride::interp::MAX_BEGUN;
 use warpstride::interp::launch_shape::LaunchShape;
 
@@ -79,17 +79,9 @@ impl Launch {
 
     pub(crate) fn queue(&self, gpu: &Gpu, soft: StreamHandle) -> warpstride::Result<()> {
         let function = self.function.soft;
-        let (shape, params) = (&self.shape, &self.params);
+        let Manner { is_cooperative, cluster } = self.manner;
         // SAFETY: the software GPU checks the handles and the addresses.
-        unsafe {
-            match self.manner {
-                Manner { cluster: Some(cluster), is_cooperative } => {
-                    gpu.soft.launch_in_clusters(function, shape, cluster, params, soft, is_cooperative)
-                }
-                Manner { is_cooperative: true, .. } => gpu.soft.launch_cooperative(function, shape, params, soft),
-                _ => gpu.soft.launch(function, shape, params, soft),
-            }
-        }
+        unsafe { gpu.soft.launch_in_clusters(function, &self.shape, cluster, &self.params, soft, is_cooperative) }
     }
 }
 

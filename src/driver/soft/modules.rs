@@ -123,7 +123,7 @@ fn check_cooperative(shape: &LaunchShape) -> Result<()> {
 }
 
 impl Soft {
-    /// Queues a launch in clusters of this shape in blocks; cooperative or not.
+    /// Queues a launch, in clusters of this shape in blocks if there is one; cooperative or not.
     ///
     /// # Safety
     ///
@@ -133,12 +133,12 @@ impl Soft {
         &self,
         function: FunctionHandle,
         shape: &LaunchShape,
-        cluster: [u32; 3],
+        cluster: Option<[u32; 3]>,
         params: &[u8],
         stream: StreamHandle,
         cooperative: bool,
     ) -> Result<()> {
-        self.queue_launch(function, shape, Some(cluster), params, stream, cooperative)
+        self.queue_launch(function, shape, cluster, params, stream, cooperative)
     }
 
     /// Queues a launch that is possible, in clusters of the kernel's own shape if there is no other
