@@ -83,13 +83,18 @@ impl UnderWay {
         }
     }
 
-    /// Returns a part that an access to these bytes conflicts with.
-    fn rival(&self, bytes: Range<u64>, writes: bool, reduces: bool) -> Option<&Copying> {
+    /// Returns a part that an access to these bytes conflicts with. Each part that it inspects is
+    /// work.
+    fn rival(&self, bytes: Range<u64>, writes: bool, reduces: bool, work: &mut u64) -> Option<&Copying> {
         let from = bytes.start.saturating_sub(self.longest);
         let conflicts = |copying: &&Copying| {
             copying.end > bytes.start && (writes || copying.writes) && !(reduces && copying.reduces)
         };
-        self.ranges.range((from, 0)..(bytes.end, 0)).map(|(_, copying)| copying).find(conflicts)
+        let mut inspected = 0;
+        let near = self.ranges.range((from, 0)..(bytes.end, 0)).inspect(|_| inspected += 1);
+        let rival = near.map(|(_, copying)| copying).find(conflicts);
+        *work += 1 + inspected / 4;
+        rival
     }
 }
 
@@ -107,9 +112,8 @@ impl Memory<'_> {
         let reduces = access.sync.is_strong();
         for lane in lanes_of(access.mask) {
             let first = self.base + access.offsets[lane];
-            log.work += 1;
             let bytes = first..first + u64::from(access.bytes);
-            if let Some(rival) = under_way.rival(bytes, access.kind.writes(), reduces) {
+            if let Some(rival) = under_way.rival(bytes, access.kind.writes(), reduces, &mut log.work) {
                 let who = Who { block: block.into(), thread: access.thread(lane), pc: access.pc };
                 let later = self.party(who, access.kind.writes());
                 self.race(log, (who, later), (rival.who, party(rival.writes, rival.bytes)), first);
@@ -128,7 +132,7 @@ impl Memory<'_> {
         let (who, later) = (copy.who, party(part.writes, copy.bytes));
         let (warp, lane) = (who.warp(), who.thread as usize % LANES);
         let (end, reduces) = (part.first + part.bytes, copy.reduces && part.writes);
-        if let Some(rival) = under_way.rival(part.first..end, part.writes, reduces) {
+        if let Some(rival) = under_way.rival(part.first..end, part.writes, reduces, &mut log.work) {
             self.race(log, (who, later), (rival.who, party(rival.writes, rival.bytes)), part.first);
         }
         let sync = if reduces { Sync::of("red.relaxed.gpu") } else { Sync::default() };
