@@ -60,7 +60,8 @@ export! {
     /// Reads the section so far: a JSON document with `kernels`, `order` and `failures` as in the
     /// report, and `verdicts`, one for each of the `expectations`. These are a JSON list of objects
     /// with `kernel`, a name or null for all kernels, and `expectation`. The document stays until
-    /// the next one is read. Work that is queued runs before, unless it waits for something. Findings in calls and streams count since the process began.
+    /// the next one is read. Work that is queued runs before, unless it waits for something.
+    /// Findings in calls and streams count since the process began.
     fn warpstrideSectionRead(expectations: Text, document: Out<*const c_char>) {
         document.check()?;
         let expected = expectations.get()?.to_bytes();

@@ -105,7 +105,8 @@ fn a_program_may_set_the_clusters_of_a_kernel() {
     assert_eq!(call!(cuFuncSetAttribute(free, 11, -1)), INVALID_VALUE);
 }
 
-/// The operands of a node, `CUDA_KERNEL_NODE_PARAMS_v2`, have the list of parameters behind 40 bytes.
+/// The operands of a node, `CUDA_KERNEL_NODE_PARAMS_v2`, have the list of parameters behind 40
+/// bytes.
 #[test]
 fn a_node_keeps_its_clusters_when_its_operands_change() {
     let _context = Context::new();

@@ -179,7 +179,7 @@ impl Inner {
     /// The lowered code; lowers it on the first call.
     pub(crate) fn lowered(&self) -> &Lowered {
         let Tree { module, symbols } = self.source.parsed.borrow_dependent();
-        let lower = || lower(module, symbols, &self.source.listing, self.entry, &self.bounds, &self.params);
+        let lower = || lower(module, symbols, &self.source.listing, (self.entry, &self.bounds), &self.params);
         self.lowered.get_or_init(lower)
     }
 

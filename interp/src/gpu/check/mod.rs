@@ -414,8 +414,8 @@ impl Checker {
         self.checks.contains(check)
     }
 
-    /// Notes that a thread of the running block begins a copy in bulk, whose parts follow; `None` if
-    /// racecheck is off.
+    /// Notes that a thread of the running block begins a copy in bulk, whose parts follow; `None`
+    /// if racecheck is off.
     pub(crate) fn begin_copy(&mut self, thread: u32, pc: u32, bytes: u32, reduces: bool) -> Option<Copy> {
         let who = Who { block: self.block, thread, pc };
         self.racecheck.as_mut().map(|racecheck| racecheck.begin_copy(who, bytes, reduces))

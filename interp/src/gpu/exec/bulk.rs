@@ -1,9 +1,9 @@
 //! Copies in bulk, which a thread begins and another unit does: `cp.async.bulk`.
 //!
 //! A copy reads and writes as late as the hardware may. One with an mbarrier does where a thread
-//! looks at that barrier for a phase that is not over, and never without such a look. One in a group does where its thread waits for
-//! the group, or where its block ends; it reads where its thread waits for reads. So a kernel that
-//! lacks the wait reads what was there before.
+//! looks at that barrier for a phase that is not over, and never without such a look. One in a
+//! group does where its thread waits for the group, or where its block ends; it reads where its
+//! thread waits for reads. So a kernel that lacks the wait reads what was there before.
 //!
 //! No counter has these copies, because they pass by the unit whose metrics the counters are.
 //! Racecheck follows them from their beginning to the end that a thread sees (`follow`). For

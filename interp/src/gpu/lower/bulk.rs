@@ -9,8 +9,11 @@ use crate::gpu::parse::ast::Operand;
 use crate::gpu::vocabulary::{File, Kind};
 
 impl<'t> Lowering<'_, 't> {
-    /// Lowers a copy of bytes that lie side by side, or of a box of a tensor.
+    /// Lowers a copy of bytes that lie side by side, of a box of a tensor, or of registers.
     pub(super) fn bulk(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Vec<Draft>> {
+        if !opcode.starts_with("cp.") {
+            return Ok(vec![self.send(op, opcode, operands)?]);
+        }
         let has = |part| opcode.split('.').any(|other| other == part);
         let operands = self.without_policy(opcode, operands)?;
         let mut places = opcode.split('.').filter(|part| part.starts_with("shared") || *part == "global");
@@ -59,7 +62,7 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// Lowers `st.async` and `red.async`, which store registers as late as a copy.
-    pub(super) fn send(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft> {
+    fn send(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft> {
         let [to, values, barrier] = operands else { return Err(operand_count()) };
         let (to, barrier) = (self.place(op, to, true)?, self.place(op, barrier, true)?);
         let mut draft = Draft { access: access(opcode)?, ..Draft::new(op) };

@@ -28,7 +28,6 @@ mod widths;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 pub(crate) use self::clusters::check_cluster;
-use self::clusters::generic_atomic;
 use self::names::Names;
 pub(crate) use self::variables::Symbols;
 use super::cfg::{Graph, Next, Uses};
@@ -82,8 +81,7 @@ pub(crate) fn lower<'t>(
     module: &ast::Module<'t>,
     symbols: &Symbols<'t>,
     listing: &Listing,
-    number: usize,
-    bounds: &ast::Bounds,
+    (number, bounds): (usize, &ast::Bounds),
     params: &[Param],
 ) -> Lowered {
     let entry = &module.entries[number];
@@ -346,7 +344,7 @@ impl<'m, 't> Lowering<'m, 't> {
         if isa::forms(opcode).next().is_some() {
             return opcode.to_owned();
         }
-        if let Some(generic) = generic_atomic(opcode) {
+        if let Some(generic) = clusters::generic_atomic(opcode) {
             // The space stands behind the name for `Lowering::addressed`.
             let spelled = self.spelled(&generic);
             return spelled.replacen('.', ".shared::cluster.", 1);
@@ -369,7 +367,7 @@ impl<'m, 't> Lowering<'m, 't> {
                 return Ok(drafts);
             }
         }
-        let generic = generic_atomic(opcode);
+        let generic = clusters::generic_atomic(opcode);
         let mut forms = isa::forms(generic.as_deref().unwrap_or(opcode)).peekable();
         if forms.peek().is_none() {
             return Err(features::refusal(opcode).unwrap_or_else(|| features::unknown(opcode)));
@@ -392,8 +390,7 @@ impl<'m, 't> Lowering<'m, 't> {
                 self.exchange(form, kind, opcode, operands)
             }
             Shape::BarrierCount | Shape::BarrierVote => self.barrier_vote(form, operands),
-            Shape::Send => Ok(vec![self.send(form.op, opcode, operands)?]),
-            Shape::Bulk | Shape::Tensor => self.bulk(form.op, opcode, operands),
+            Shape::Bulk | Shape::Send | Shape::Tensor => self.bulk(form.op, opcode, operands),
             Shape::Copy => self.copy(form.op, opcode, operands),
             Shape::Arrival => self.arrival(form.op, opcode, operands),
             Shape::Store if opcode.starts_with("mbarrier") => self.barrier_state(form.op, opcode, operands),
