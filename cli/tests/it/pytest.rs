@@ -32,12 +32,13 @@ fn a_test_fails_with_what_is_found_in_it() {
     let Some(run) = pytest(&["--warpstride"]) else { return };
     let printed = [
         "test_kernels.py::test_held\nPASSED",
-        "test_kernels.py::test_clean_after_the_race\nFAILED",
+        "test_kernels.py::test_clean_after_the_race\nPASSED",
+        "test_kernels.py::test_clean_after_no_wait\nFAILED",
         "store.sectors < 1.0 * ideal: found 8, wanted < 8",
         "store.sectors == ideal: no kernel missing ran",
         "racecheck/global: racecheck: kernel \"together\"",
         "memcheck/double-free: cuMemFree_v2",
-        "4 failed, 2 passed",
+        "5 failed, 3 passed",
     ];
     run.ended(1, &printed, &["ended with status 1"]);
 }
@@ -47,5 +48,5 @@ fn the_checkers_are_chosen_and_without_the_option_nothing_changes() {
     let Some(run) = pytest(&["--warpstride", "--warpstride-checks", "memcheck", "-k", "race"]) else { return };
     run.ended(0, &["2 passed"], &["0 findings in 3 launches of 2 kernels"]);
     let Some(run) = pytest(&["--collect-only"]) else { return };
-    run.ended(0, &["6 tests collected"], &[]);
+    run.ended(0, &["8 tests collected"], &[]);
 }

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_uint};
 
 use super::exec::{Exec, exec, replace, replace_child};
-use super::nodes::{copy_work, device_of, fill_work, host_work, operations_work, work_of};
+use super::nodes::{copy_work, device_of, fill_work, host_work, manner, operations_work, work_of};
 use super::params::{FillParams, HostParams, KernelParams, KernelParams2, NodeParams, OperationsParams};
 use super::{Graph, Kind, Node, Work, as_value, graph, graphs};
 use crate::arguments::{Handle, In, Opaque, Out};
@@ -140,12 +140,12 @@ export! {
 
     /// Changes a launch of a kernel.
     fn cuGraphExecKernelNodeSetParams(handle: Handle<Exec>, node: Handle<Node>, params: In<KernelParams>) {
-        set(handle, node, KernelParams2::of(params.get()?).work())
+        set(handle, node, KernelParams2::of(params.get()?).work(manner(node)))
     }
 
     /// Changes a launch of a kernel.
     fn cuGraphExecKernelNodeSetParams_v2(handle: Handle<Exec>, node: Handle<Node>, params: In<KernelParams2>) {
-        set(handle, node, params.get()?.work())
+        set(handle, node, params.get()?.work(manner(node)))
     }
 
     /// Changes a copy.

@@ -12,6 +12,7 @@ use crate::arguments::{Handle, In, Opaque, Out};
 use crate::code::{Failure, Outcome};
 use crate::context::{Context, current};
 use crate::export::export;
+use crate::launch::Manner;
 use crate::memory::Copy3d;
 use crate::process::process;
 use crate::stream::{Event, given, operations};
@@ -89,7 +90,7 @@ pub(super) fn work_of(params: &NodeParams) -> Outcome<Work> {
     const FREE: c_uint = Kind::Free as c_uint;
     const OPERATIONS: c_uint = Kind::Operations as c_uint;
     match params.kind {
-        KERNEL => member!(params, kernel).work(),
+        KERNEL => member!(params, kernel).work(Manner::default()),
         COPY => {
             let copy = member!(params, copy);
             copy_work(copy.copy, copy.context)
@@ -165,6 +166,14 @@ fn replace(handle: Handle<Node>, work: Outcome<Work>) -> Outcome {
     Ok(())
 }
 
+/// Returns how the blocks of a node's launch run, which other operands do not change.
+pub(super) fn manner(handle: Handle<Node>) -> Manner {
+    match node(handle).map(|node| node.work().clone()) {
+        Ok(Work::Kernel(launch)) => launch.manner,
+        _ => Manner::default(),
+    }
+}
+
 /// Returns what `find` finds in the work of a node; otherwise the node is of another kind, or was
 /// captured without operands.
 fn operand<T>(handle: Handle<Node>, what: &str, find: impl FnOnce(&Work) -> Option<T>) -> Outcome<T> {
@@ -195,14 +204,14 @@ export! {
     fn cuGraphAddKernelNode(
         made: Out<Handle<Node>>, graph: Handle<Graph>, behind: In<Handle<Node>>, count: usize, params: In<KernelParams>,
     ) {
-        Place { made, graph, behind, data: In::NULL, count }.add(|| KernelParams2::of(params.get()?).work())
+        Place { made, graph, behind, data: In::NULL, count }.add(|| KernelParams2::of(params.get()?).work(Manner::default()))
     }
 
     /// Adds a launch of a kernel.
     fn cuGraphAddKernelNode_v2(
         made: Out<Handle<Node>>, graph: Handle<Graph>, behind: In<Handle<Node>>, count: usize, params: In<KernelParams2>,
     ) {
-        Place { made, graph, behind, data: In::NULL, count }.add(|| params.get()?.work())
+        Place { made, graph, behind, data: In::NULL, count }.add(|| params.get()?.work(Manner::default()))
     }
 
     /// Adds a copy.
@@ -310,12 +319,12 @@ export! {
 
     /// Changes the launch of a kernel.
     fn cuGraphKernelNodeSetParams(node: Handle<Node>, params: In<KernelParams>) {
-        replace(node, KernelParams2::of(params.get()?).work())
+        replace(node, KernelParams2::of(params.get()?).work(manner(node)))
     }
 
     /// Changes the launch of a kernel.
     fn cuGraphKernelNodeSetParams_v2(node: Handle<Node>, params: In<KernelParams2>) {
-        replace(node, params.get()?.work())
+        replace(node, params.get()?.work(manner(node)))
     }
 
     /// Returns a copy.

@@ -6,7 +6,7 @@ use super::Graph;
 use crate::arguments::{Handle, In, Opaque};
 use crate::code::{Failure, Outcome};
 use crate::context::Context;
-use crate::launch::parameters;
+use crate::launch::{Launch, Manner, parameters};
 use crate::memory::Copy3d;
 use crate::module::Function;
 use crate::stream::{Event, OperationParams};
@@ -131,8 +131,8 @@ impl KernelParams2 {
         Self { first, kernel: Handle::NULL, context: Handle::NULL }
     }
 
-    /// Makes the launch that they describe.
-    pub(super) fn work(self) -> Outcome<super::Work> {
+    /// Makes the launch that they describe, whose blocks run in this manner.
+    pub(super) fn work(self, Manner { is_cooperative, cluster }: Manner) -> Outcome<super::Work> {
         let KernelParams { function, grid, block, dynamic_shared, each, extra } = self.first;
         let handle = if function.is_null() { self.kernel } else { function };
         let function = crate::module::function(handle).map_err(super::as_value)?;
@@ -148,6 +148,7 @@ impl KernelParams2 {
         }
         let params = parameters(&function, each.operands(), extra.operands())?;
         let shape = warpstride::interp::launch_shape::LaunchShape { grid, block, dynamic_shared };
-        Ok(crate::launch::Launch::work(handle, function, shape, params, false))
+        let manner = Manner::of(&function, &shape, cluster, is_cooperative)?;
+        Ok(Launch::work(handle, function, shape, params, manner))
     }
 }

@@ -1,5 +1,6 @@
 //! Launches, and how many blocks a GPU holds.
 
+mod clusters;
 mod config;
 mod fault;
 mod occupancy;
@@ -9,7 +10,7 @@ use std::ffi::c_uint;
 use std::sync::Arc;
 use warpstride::error::counted;
 
-use warpstride::driver::{Modules as _, StreamHandle, Streams as _};
+use warpstride::driver::{StreamHandle, Streams as _};
 use warpstride::interp::MAX_BEGUN;
 use warpstride::interp::launch_shape::LaunchShape;
 
@@ -34,13 +35,22 @@ const MOST_EXTRAS: usize = 64;
 /// The bytes to whose multiple a structure of parameters may be longer than what the kernel takes.
 const STRUCTURE: usize = 16;
 
+/// How the blocks of a launch run.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Manner {
+    /// True if all of them run at the same time.
+    pub(crate) is_cooperative: bool,
+    /// The shape of a cluster in blocks, if the launch or its function gives one.
+    pub(crate) cluster: Option<[c_uint; 3]>,
+}
+
 /// A launch, which can be queued many times.
 pub(crate) struct Launch {
     /// The handle of the kernel, as the program gave it.
     pub(crate) handle: Handle<Function>,
     pub(crate) function: Arc<Function>,
     pub(crate) shape: LaunchShape,
-    pub(crate) is_cooperative: bool,
+    pub(crate) manner: Manner,
     params: Box<[u8]>,
     /// The address of each parameter within `params`, for programs that ask for them.
     addresses: Box<[Opaque]>,
@@ -53,13 +63,13 @@ impl Launch {
         function: Arc<Function>,
         shape: LaunchShape,
         params: Vec<u8>,
-        is_cooperative: bool,
+        manner: Manner,
     ) -> Work {
         let mut params = params.into_boxed_slice();
         let first = params.as_mut_ptr();
         let address = |param: &warpstride::interp::Param| Opaque(first.wrapping_add(param.offset));
         let addresses = function.kernel.params().iter().map(address).collect();
-        Work::Kernel(Arc::new(Self { handle, function, shape, is_cooperative, params, addresses }))
+        Work::Kernel(Arc::new(Self { handle, function, shape, manner, params, addresses }))
     }
 
     /// Returns the list of the addresses of the parameters, which lasts as long as the launch.
@@ -69,13 +79,9 @@ impl Launch {
 
     pub(crate) fn queue(&self, gpu: &Gpu, soft: StreamHandle) -> warpstride::Result<()> {
         let function = self.function.soft;
-        if self.is_cooperative {
-            // SAFETY: the software GPU checks the handles and the addresses.
-            unsafe { gpu.soft.launch_cooperative(function, &self.shape, &self.params, soft) }
-        } else {
-            // SAFETY: as above.
-            unsafe { gpu.soft.launch(function, &self.shape, &self.params, soft) }
-        }
+        let Manner { is_cooperative, cluster } = self.manner;
+        // SAFETY: the software GPU checks the handles and the addresses.
+        unsafe { gpu.soft.launch_in_clusters(function, &self.shape, cluster, &self.params, soft, is_cooperative) }
     }
 }
 
@@ -148,23 +154,22 @@ fn check_cooperative(function: &Function, shape: &LaunchShape) -> Outcome {
     Err(Failure::new(code::COOPERATIVE_LAUNCH_TOO_LARGE, why))
 }
 
-/// Refuses clusters that the kernel was not compiled for: the software GPU takes their shape from
-/// the PTX.
-fn check_cluster(function: &Function, shape: &LaunchShape, cluster: [c_uint; 3]) -> Outcome {
-    if cluster.contains(&0) || shape.grid.iter().zip(cluster).any(|(grid, extent)| grid % extent != 0) {
-        let why =
-            format!("a grid of {:?} blocks does not consist of clusters of {cluster:?}; use a multiple", shape.grid);
-        return Err(Failure::new(code::INVALID_CLUSTER_SIZE, why));
+impl Manner {
+    /// Returns how the blocks of a launch run, in clusters of this shape if the launch gives one;
+    /// refuses a launch that cannot run so.
+    pub(crate) fn of(
+        function: &Function,
+        shape: &LaunchShape,
+        cluster: Option<[c_uint; 3]>,
+        is_cooperative: bool,
+    ) -> Outcome<Self> {
+        let cluster = cluster.or_else(|| function.set_cluster());
+        clusters::check(function, shape, cluster)?;
+        if is_cooperative {
+            check_cooperative(function, shape)?;
+        }
+        Ok(Self { is_cooperative, cluster })
     }
-    let own = function.kernel.cluster().unwrap_or([1; 3]);
-    if own == cluster.map(u64::from) {
-        return Ok(());
-    }
-    let name = function.kernel.name();
-    Err(Failure::unsupported(format!(
-        "a launch of kernel {name:?} asks for clusters of {cluster:?} blocks, and the software GPU has those that the kernel \
-         was compiled for, {own:?}; write __cluster_dims__ in its source"
-    )))
 }
 
 fn launch(
@@ -179,15 +184,10 @@ fn launch(
     if stream.context != function.context {
         return Err(Failure::new(code::INVALID_HANDLE, "the kernel and the stream are of different contexts"));
     }
-    if let Some(cluster) = extras.cluster {
-        check_cluster(&function, &shape, cluster)?;
-    }
-    if extras.is_cooperative {
-        check_cooperative(&function, &shape)?;
-    }
+    let manner = Manner::of(&function, &shape, extras.cluster, extras.is_cooperative)?;
     let params = params(&function)?;
     let events = extras.events.iter().map(|&event| process()?.events.get(event)).collect::<Outcome<Vec<_>>>()?;
-    stream.queue_work(Launch::work(of, function, shape, params, extras.is_cooperative))?;
+    stream.queue_work(Launch::work(of, function, shape, params, manner))?;
     for event in events {
         stream.queue(move |gpu, soft| {
             // SAFETY: the software GPU refuses handles that are not live.

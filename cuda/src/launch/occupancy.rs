@@ -5,6 +5,7 @@ use warpstride::error::counted;
 
 use warpstride::interp::launch_shape::{MAX_BLOCK_THREADS, WARP};
 
+use super::clusters;
 use super::config::{Config, Extras};
 use crate::arguments::{Handle, In, Out};
 use crate::code::{Failure, Outcome};
@@ -19,11 +20,6 @@ const SHARED_PIECE: u64 = 128;
 /// The architecture from which on a block takes a piece of shared memory for the system.
 const RESERVES: u32 = 80;
 const RESERVED: u64 = 1 << 10;
-/// The architecture from which on there are clusters.
-const CLUSTERS: u32 = 90;
-/// The most blocks of a cluster on every GPU that has clusters, and on this one.
-const PORTABLE_CLUSTER: u64 = 8;
-const LARGEST_CLUSTER: u64 = 16;
 
 /// The bytes of dynamic shared memory of a block of so many threads.
 type SharedOf = Option<unsafe extern "C" fn(c_int) -> usize>;
@@ -97,10 +93,9 @@ fn potential(of: Handle<Function>, shared_of: SharedOf, dynamic: usize, limit: c
 
 /// Returns the blocks of a launch's clusters.
 fn cluster_blocks(function: &Function, extras: &Extras) -> Outcome<u64> {
-    if function.gpu()?.model.architecture < CLUSTERS {
-        return Err(Failure::unsupported("the model of GPU has no clusters of blocks; h100 has them"));
-    }
-    let shape = extras.cluster.map(|extents| extents.map(u64::from)).or_else(|| function.kernel.cluster());
+    clusters::check_model(function)?;
+    let given = extras.cluster.or_else(|| function.set_cluster()).map(|extents| extents.map(u64::from));
+    let shape = given.or_else(|| function.kernel.cluster());
     Ok(shape.unwrap_or([1; 3]).iter().fold(1, |a: u64, b| a.saturating_mul(*b)).max(1))
 }
 
@@ -167,8 +162,7 @@ export! {
         size.check()?;
         let (function, config) = (function(of)?, config.get()?);
         cluster_blocks(&function, &Extras::read(&config)?)?;
-        let most = if function.allows_non_portable() { LARGEST_CLUSTER } else { PORTABLE_CLUSTER };
-        size.set(most.min(active(&function, &config)?) as c_int)
+        size.set(clusters::most(&function).min(active(&function, &config)?) as c_int)
     }
 
     /// Returns the clusters of a launch that run at a time on the whole GPU.

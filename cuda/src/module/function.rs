@@ -64,11 +64,13 @@ pub(super) struct Settings {
     carveout: c_int,
     allows_non_portable: c_int,
     scheduling: c_int,
+    /// The shape of a cluster in blocks, which is 0 without one.
+    cluster: [c_int; 3],
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { dynamic_shared: None, carveout: -1, allows_non_portable: 0, scheduling: 0 }
+        Self { dynamic_shared: None, carveout: -1, allows_non_portable: 0, scheduling: 0, cluster: [0; 3] }
     }
 }
 
@@ -93,9 +95,17 @@ impl Settings {
             attribute::NON_PORTABLE_CLUSTER => self.allows_non_portable = within(0, 1)?,
             attribute::CLUSTER_SCHEDULING => self.scheduling = within(0, 2)?,
             attribute::CLUSTER_WIDTH..=attribute::CLUSTER_DEPTH => {
-                // A kernel without clusters runs as clusters of one block.
-                let own = cluster(kernel, number);
-                within(own.min(1), own.max(1)).map_err(|failure| Failure { code: code::NOT_SUPPORTED, ..failure })?;
+                // A launch tells whether the three of them are a shape.
+                match kernel.cluster() {
+                    None => self.cluster[(number - attribute::CLUSTER_WIDTH) as usize] = within(0, c_int::MAX)?,
+                    Some(own) => {
+                        let name = kernel.name();
+                        let why = format!(
+                            "kernel {name:?} was compiled for clusters of {own:?} blocks; do not set another shape"
+                        );
+                        return Err(Failure::new(code::NOT_PERMITTED, why));
+                    }
+                }
             }
             _ => return Err(Failure::value(format!("{number} is not an attribute of a function that can be set"))),
         }
@@ -116,8 +126,11 @@ impl Settings {
             attribute::CACHE_MODE_CA => 0,
             attribute::MAX_DYNAMIC_SHARED => count(self.dynamic_shared(kernel).into()),
             attribute::CARVEOUT => self.carveout,
-            attribute::CLUSTER_MUST_BE_SET => 0,
-            attribute::CLUSTER_WIDTH..=attribute::CLUSTER_DEPTH => cluster(kernel, number),
+            attribute::CLUSTER_MUST_BE_SET => c_int::from(kernel.needs_clusters()),
+            attribute::CLUSTER_WIDTH..=attribute::CLUSTER_DEPTH => {
+                let axis = (number - attribute::CLUSTER_WIDTH) as usize;
+                kernel.cluster().map_or(self.cluster[axis], |extents| count(extents[axis]))
+            }
             attribute::NON_PORTABLE_CLUSTER => self.allows_non_portable,
             attribute::CLUSTER_SCHEDULING => self.scheduling,
             _ => return Err(Failure::value(format!("{number} is not an attribute of a function"))),
@@ -134,12 +147,6 @@ impl Settings {
 fn max_threads(kernel: &Kernel) -> u32 {
     let own = kernel.max_threads().and_then(|threads| u32::try_from(threads).ok());
     own.unwrap_or(MAX_BLOCK_THREADS).min(MAX_BLOCK_THREADS)
-}
-
-/// Returns an extent of the clusters that a kernel was compiled for; 0 without.
-fn cluster(kernel: &Kernel, number: c_uint) -> c_int {
-    let extents = kernel.cluster().unwrap_or([0; 3]);
-    c_int::try_from(extents[(number - attribute::CLUSTER_WIDTH) as usize]).unwrap_or(c_int::MAX)
 }
 
 impl Function {
@@ -178,6 +185,12 @@ impl Function {
     /// Returns whether its launches may have clusters that not every GPU has.
     pub(crate) fn allows_non_portable(&self) -> bool {
         self.settings().allows_non_portable != 0
+    }
+
+    /// Returns the shape of the clusters of its launches in blocks, if a program has set one.
+    pub(crate) fn set_cluster(&self) -> Option<[c_uint; 3]> {
+        let cluster = self.settings().cluster;
+        (cluster != [0; 3]).then(|| cluster.map(c_int::unsigned_abs))
     }
 
     pub(super) fn attribute(&self, number: c_uint) -> Outcome<c_int> {

@@ -16,6 +16,7 @@ use super::{REPORT, order};
 use crate::arguments::{Out, Text};
 use crate::code::Failure;
 use crate::export::export;
+use crate::process::process;
 
 /// The most bytes of a list of expectations.
 const MOST_BYTES: usize = 1 << 20;
@@ -59,7 +60,8 @@ export! {
     /// Reads the section so far: a JSON document with `kernels`, `order` and `failures` as in the
     /// report, and `verdicts`, one for each of the `expectations`. These are a JSON list of objects
     /// with `kernel`, a name or null for all kernels, and `expectation`. The document stays until
-    /// the next one is read. Findings in calls and streams count since the process began.
+    /// the next one is read. Work that is queued runs before, unless it waits for something.
+    /// Findings in calls and streams count since the process began.
     fn warpstrideSectionRead(expectations: Text, document: Out<*const c_char>) {
         document.check()?;
         let expected = expectations.get()?.to_bytes();
@@ -68,6 +70,11 @@ export! {
         }
         let expected: Vec<Expected> =
             serde_json::from_slice(expected).map_err(|error| Failure::value(format!("the expectations: {error}")))?;
+        // Launches run late, and belong to the section in which the program made them. A fault is
+        // among its kernels.
+        if let Some(gpu) = process().ok().and_then(|process| process.gpus.first()) {
+            let _ = gpu.soft.run_ready();
+        }
         // The report is locked before the section.
         let failures = REPORT.get().map(|report| report.lock().calls.failures_json());
         let mut section = section();

@@ -5,6 +5,7 @@
 mod api;
 mod calls;
 mod child;
+mod clusters;
 mod device;
 mod graphs;
 mod hostile;

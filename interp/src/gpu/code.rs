@@ -1,6 +1,8 @@
 //! The code of a kernel: flat, over numbered registers, with the data that launches and messages
 //! also need.
 
+mod reduce;
+
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -11,6 +13,7 @@ use super::modifiers::Sync;
 use super::parse::ast::Span;
 use super::parse::beginning;
 use super::vocabulary::{AccessKind, File, LANES, Space};
+pub(crate) use reduce::{Change, Number, Reduce};
 
 /// The most instructions of a kernel, far beyond what compilers emit. The limit exists because the
 /// analysis of control flow is quadratic in the worst case.
@@ -308,8 +311,10 @@ pub(crate) struct Bulk {
     pub(crate) barrier: Option<u16>,
     /// The ranks of the blocks that get the bytes, a bit each, if there may be several.
     pub(crate) ranks: Option<u16>,
-    /// The sum that it makes, if it adds.
-    pub(crate) reduce: Option<Reduce>,
+    /// The change that it makes of what is there, if it is not a plain copy.
+    pub(crate) change: Option<Change>,
+    /// The type of the elements that it changes; a tensor has its own.
+    pub(crate) number: Option<Number>,
     pub(crate) to_shared: bool,
     pub(crate) from_shared: bool,
     /// The box of a tensor that it copies, in place of bytes side by side.
@@ -325,30 +330,6 @@ pub(crate) struct Tensor {
     pub(crate) at: [u16; 5],
     /// The number of dimensions.
     pub(crate) dimensions: u8,
-}
-
-/// The type of the elements that a copy adds to others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reduce {
-    U32,
-    U64,
-    F16,
-    Bf16,
-    F32,
-}
-
-impl Reduce {
-    /// The type in an opcode that adds.
-    pub(crate) fn of(opcode: &str) -> Option<Self> {
-        let kind = opcode.starts_with("cp.reduce").then(|| opcode.rsplit('.').next())??;
-        Some(match kind {
-            "u32" | "s32" => Self::U32,
-            "u64" => Self::U64,
-            "f16" => Self::F16,
-            "bf16" => Self::Bf16,
-            _ => Self::F32,
-        })
-    }
 }
 
 /// The type of an element of a matrix.

@@ -603,10 +603,23 @@ macro_rules! instruction_table { ($with:ident $first:tt) => { $with! { $first
     BulkCopy    "cp.async.bulk.{shared::cluster,shared::cta}.global.mbarrier::complete_tx::bytes{,.multicast::cluster}{,.L2::cache_hint}" [Bulk] = bulk::copy;
     BulkSend    "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes" [Bulk] = bulk::copy;
     BulkStore   "cp.async.bulk.global.shared::cta.bulk_group{,.L2::cache_hint}" [Bulk] = bulk::copy;
-    BulkAdd     "cp.reduce.async.bulk.global.shared::cta.bulk_group{,.L2::cache_hint}.add.{u32,s32,u64,f32,noftz.f16,noftz.bf16}" [Bulk] = bulk::copy;
+    BulkAdd     "cp.reduce.async.bulk.global.shared::cta.bulk_group{,.L2::cache_hint}.add.{u32,s32,u64,f32,f64,noftz.f16,noftz.bf16}" [Bulk] = bulk::copy;
+    BulkMinMax  "cp.reduce.async.bulk.global.shared::cta.bulk_group{,.L2::cache_hint}.{min,max}.{u32,s32,u64,s64,f16,bf16}" [Bulk] = bulk::copy;
+    BulkCount   "cp.reduce.async.bulk.global.shared::cta.bulk_group{,.L2::cache_hint}.{inc,dec}.u32" [Bulk] = bulk::copy;
+    BulkBits    "cp.reduce.async.bulk.global.shared::cta.bulk_group{,.L2::cache_hint}.{and,or,xor}.{b32,b64}" [Bulk] = bulk::copy;
     BulkAddSend "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.{u32,s32,u64}" [Bulk] = bulk::copy;
+    BulkMinMaxSend "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.{min,max}.{u32,s32}" [Bulk] = bulk::copy;
+    BulkCountSend "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.{inc,dec}.u32" [Bulk] = bulk::copy;
+    BulkBitsSend "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.{and,or,xor}.b32" [Bulk] = bulk::copy;
+    AsyncStore  "st.async{,.weak}.shared::cluster.mbarrier::complete_tx::bytes{,.v2,.v4}.{b32,u32,s32,f32}" [Send] = bulk::send;
+    AsyncWide   "st.async{,.weak}.shared::cluster.mbarrier::complete_tx::bytes{,.v2}.{b64,u64,s64,f64}" [Send] = bulk::send;
+    AsyncAdd    "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.{u32,s32,u64}" [Send] = bulk::send;
+    AsyncMinMax "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.{min,max}.{u32,s32}" [Send] = bulk::send;
+    AsyncCount  "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.{inc,dec}.u32" [Send] = bulk::send;
+    AsyncBits   "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.{and,or,xor}.b32" [Send] = bulk::send;
     TensorLoad  "cp.async.bulk.tensor.{1d,2d,3d,4d,5d}.{shared::cluster,shared::cta}.global{,.tile}.mbarrier::complete_tx::bytes{,.multicast::cluster}{,.L2::cache_hint}" [Tensor] = bulk::copy;
     TensorStore "cp.async.bulk.tensor.{1d,2d,3d,4d,5d}.global.shared::cta{,.tile}.bulk_group{,.L2::cache_hint}" [Tensor] = bulk::copy;
+    TensorReduce "cp.reduce.async.bulk.tensor.{1d,2d,3d,4d,5d}.global.shared::cta.{add,min,max,inc,dec,and,or,xor}{,.tile}.bulk_group{,.L2::cache_hint}" [Tensor] = bulk::copy;
     TensorPrefetch "cp.async.bulk.prefetch.tensor.{1d,2d,3d,4d,5d}.L2.global{,.tile}{,.L2::cache_hint}" [TensorHint] = control::nothing;
     MapPrefetch "prefetch{,.param,.const}.tensormap"            [Hint]      = control::nothing;
     BulkCommit  "cp.async.bulk.commit_group"                    [Nothing]   = bulk::commit;
@@ -791,6 +804,8 @@ pub(crate) enum Shape {
     /// Two addresses and a number of bytes, and perhaps a barrier and the ranks of blocks; with a
     /// cache hint, a policy.
     Bulk,
+    /// An address, the registers that are stored there later, and a barrier.
+    Send,
     /// The number of the latest groups of copies in bulk that need not be complete.
     BulkWait,
     /// An address and a number of bytes; with a cache hint, a policy. It has no effect.

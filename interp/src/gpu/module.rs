@@ -3,17 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use self_cell::self_cell;
 
 use super::code::{Code, Listing, Param};
-use super::lower::{Lowered, Symbols, lower};
+use super::lower::{Lowered, Symbols, check_cluster, lower};
 use super::mem::Memory;
 use super::parse::ast::{self, Bounds};
 use super::parse::parse;
 use super::variables::Variables;
-use crate::error::{Error, Result, counted, printable_line};
+use crate::error::{Error, ErrorKind, Result, counted, printable_line};
 use crate::launch_shape::{LaunchShape, MAX_SHARED_BYTES, shared_limit};
 
 /// Parsed PTX.
@@ -173,6 +173,8 @@ pub(crate) struct Inner {
     pub(crate) lowered: OnceLock<Lowered>,
     /// The code with fused products and sums, once it is needed.
     contracted: OnceLock<Lowered>,
+    /// The same kernel for the shapes of clusters that launches have given.
+    clustered: Mutex<BTreeMap<[u64; 3], Arc<Inner>>>,
 }
 
 impl Inner {
@@ -183,12 +185,27 @@ impl Inner {
 
     fn lower(&self, contracts: bool) -> Lowered {
         let Tree { module, symbols } = self.source.parsed.borrow_dependent();
-        lower(module, symbols, &self.source.listing, self.entry, &self.params, contracts)
+        lower(module, symbols, &self.source.listing, (self.entry, &self.bounds), &self.params, contracts)
     }
 
     /// The code with fused products and sums, or the reason why it cannot run.
     pub(crate) fn contracted(&self) -> &Result<Code> {
         &self.contracted.get_or_init(|| self.lower(true)).code
+    }
+
+    /// The same kernel, not yet lowered, for launches in clusters of this shape.
+    fn in_clusters(&self, shape: [u64; 3]) -> Self {
+        Self {
+            name: self.name.clone(),
+            params: self.params.clone(),
+            param_bytes: self.param_bytes,
+            bounds: Bounds { cluster: Some(shape), ..self.bounds },
+            entry: self.entry,
+            source: Arc::clone(&self.source),
+            lowered: OnceLock::new(),
+            contracted: OnceLock::new(),
+            clustered: Mutex::default(),
+        }
     }
 
     /// Its code, or the reason why it cannot run.
@@ -280,6 +297,34 @@ impl Kernel {
         Self { architecture, ..self.clone() }
     }
 
+    /// Returns whether a launch must give a shape of clusters, because the PTX asks for clusters
+    /// and gives none.
+    #[doc(hidden)]
+    pub fn needs_clusters(&self) -> bool {
+        self.inner.bounds.has_clusters && self.inner.bounds.cluster.is_none()
+    }
+
+    /// Returns the same kernel for launches in clusters of this shape in blocks.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the PTX gives another shape, or if a GPU has no such clusters.
+    pub fn in_clusters(&self, shape: [u32; 3]) -> Result<Self> {
+        let refused = |why: String| {
+            let context = format!("kernel {:?} cannot run in clusters of {shape:?} blocks: {why}", self.name());
+            Error::new(ErrorKind::InvalidArgument, context)
+        };
+        let wanted = shape.map(u64::from);
+        match self.inner.bounds.cluster {
+            Some(own) if own == wanted => return Ok(self.clone()),
+            Some(own) => return Err(refused(format!("it was compiled for those of {own:?}; use that shape"))),
+            None => check_cluster(wanted).map_err(refused)?,
+        }
+        let mut known = self.inner.clustered.lock().unwrap_or_else(PoisonError::into_inner);
+        let inner = known.entry(wanted).or_insert_with(|| Arc::new(self.inner.in_clusters(wanted)));
+        Ok(Self { inner: Arc::clone(inner), ..*self })
+    }
+
     /// Returns the most bytes of shared memory that a block of it may have, static and dynamic
     /// together, on its architecture.
     pub fn shared_limit(&self) -> u32 {
@@ -336,6 +381,7 @@ fn kernel(number: usize, entry: &ast::Entry, source: &Arc<Source>) -> Kernel {
     let (param_bytes, bounds) = (addressable(end), entry.bounds);
     let (lowered, contracted) = (OnceLock::new(), OnceLock::new());
     let architecture = source.tree().architecture;
-    let inner = Inner { name, params, param_bytes, bounds, entry: number, source, lowered, contracted };
+    let clustered = Mutex::default();
+    let inner = Inner { name, params, param_bytes, bounds, entry: number, source, lowered, contracted, clustered };
     Kernel { inner: Arc::new(inner), architecture }
 }

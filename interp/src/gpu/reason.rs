@@ -189,6 +189,8 @@ pub enum Reason {
         /// The dimensions of the tensor, and those that the instruction names.
         dimensions: [u32; 2],
     },
+    /// A copy of a box that changes a tensor in a way that the type of its elements does not have.
+    TensorReduction,
     /// The launch itself is impossible.
     Launch(String),
     /// The kernel uses something that the software GPU does not support.
@@ -431,6 +433,9 @@ impl Reason {
                 f,
                 "copies a box of a tensor that has {}, and it names {names}; make the map for as many",
                 counted(*has, "dimension")
+            ),
+            Reason::TensorReduction => f.write_str(
+                "changes a tensor by a reduction that elements of its type do not have; make the map for another type",
             ),
             Reason::Launch(context) => f.write_str(context),
             Reason::Unsupported(error) => fmt::Display::fmt(error, f),

@@ -4,6 +4,7 @@
 //! with a mark that says so.
 
 use crate::error::counted;
+use crate::gpu::code::Number;
 
 /// Bytes of a map.
 pub const BYTES: usize = 128;
@@ -64,6 +65,20 @@ impl Element {
             4 | 5 | 8 => 8,
             _ => 4,
         }
+    }
+
+    /// The type for copies that change the elements, if they can.
+    pub(crate) fn number(self) -> Option<Number> {
+        Some(match self.0 {
+            2 => Number::U32,
+            3 => Number::S32,
+            4 => Number::U64,
+            5 => Number::S64,
+            6 => Number::F16,
+            7 | 10 => Number::F32,
+            9 => Number::Bf16,
+            _ => return None,
+        })
     }
 
     /// Returns whether it is a type of floating-point numbers.

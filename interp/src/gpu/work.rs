@@ -24,7 +24,7 @@ impl Form {
                 _ => 12,
             },
             Shape::Copy | Shape::CopyRead => 24,
-            Shape::CopyWait | Shape::BulkWait | Shape::Bulk | Shape::Tensor => 4,
+            Shape::CopyWait | Shape::BulkWait | Shape::Bulk | Shape::Send | Shape::Tensor => 4,
             Shape::Matrix | Shape::MatrixStore => 60,
             Shape::Fragment | Shape::FragmentStore => 200,
             Shape::Transpose => 12,

@@ -186,6 +186,28 @@ fn an_access_to_a_block_that_has_ended_is_found() {
 }
 
 #[test]
+fn lanes_of_a_warp_may_be_in_different_phases_of_the_barrier() {
+    for body in [
+        // Some lanes wait for the second phase where the others have not yet waited for the first.
+        "barrier.cluster.arrive; setp.lt.u32 %p1, %t, 48; @%p1 bra first;
+        again: ld.volatile.shared.u32 %r4, [tile+160]; setp.ne.u32 %p2, %r4, 40; @%p2 bra again; bra meet;
+        first: barrier.cluster.wait; st.volatile.shared.u32 [%own], %t; barrier.cluster.arrive;
+        meet: barrier.cluster.wait; @!%p1 barrier.cluster.arrive; @!%p1 barrier.cluster.wait; st.global.u32 [%out], 5;",
+        // The barrier releases lanes while the others of their warp look for what these will store.
+        "setp.lt.u32 %p1, %t, 48; setp.eq.u32 %p3, %rank, 3; @%p3 bra late; barrier.cluster.arrive; @%p1 bra first;
+        again: ld.volatile.shared.u32 %r4, [tile+160]; setp.ne.u32 %p2, %r4, 40; @%p2 bra again; bra meet;
+        first: barrier.cluster.wait; st.volatile.shared.u32 [%own], %t; bra done;
+        late: mov.u32 %r6, 0; soon: ld.volatile.shared.u32 %r7, [tile]; add.u32 %r6, %r6, 1; setp.lt.u32 %p2, %r6, 2000;
+        @%p2 bra soon; barrier.cluster.arrive;
+        meet: barrier.cluster.wait; done: st.global.u32 [%out], 5;",
+    ] {
+        let config = Config { work_limit: 1 << 22, ..Config::default() };
+        let (_, words) = run(&config, body).unwrap_or_else(|stop| panic!("{stop}"));
+        assert_eq!(words, each(|_, _| 5), "{body}");
+    }
+}
+
+#[test]
 fn the_barrier_of_a_cluster_takes_turns() {
     for (body, words) in [
         ("barrier.cluster.wait;", "where it has not arrived"),
@@ -207,10 +229,13 @@ fn the_barrier_of_a_cluster_takes_turns() {
 #[test]
 fn a_missing_barrier_of_the_cluster_is_found() {
     let read = "ld.shared::cluster.u32 %r4, [%there]; st.global.u32 [%out], %r4;";
-    found(&format!("{FILL} {read} {MEET}"), &["race", "shared"]);
+    let advice = "put `barrier.cluster.arrive` and `barrier.cluster.wait` between them";
+    found(&format!("{FILL} {read} {MEET}"), &["race", "shared", advice]);
     // An arrival that publishes nothing orders nothing.
     let relaxed = "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;";
     found(&format!("{FILL} {relaxed} {read} {MEET}"), &["race", "shared"]);
+    let narrow = "mapa.shared::cluster.u32 %r5, %own, 0; red.relaxed.cta.shared::cluster.add.u32 [%r5], 1;";
+    found(&format!("st.shared.u32 [%own], 7; {MEET} {narrow} {MEET}"), &["race", "needs .cluster scope"]);
     let body = format!("{MEET} {read} {MEET}");
     found(&body, &["not all of which have been written", "shared"]);
 }

@@ -429,7 +429,7 @@ fn blocks_have_ranks_in_the_clusters_that_directives_give() {
         (".reqnctapercluster 2, 2", 4, "a grid of [4, 1, 1] blocks; its clusters have [2, 2, 1]"),
         (".reqnctapercluster 0", 4, "clusters of 0 blocks; a GPU has clusters of 1 to 16"),
         (".reqnctapercluster 17", 17, "clusters of 17 blocks"),
-        (".explicitcluster", 4, "it uses clusters of blocks (`.explicitcluster`)"),
+        (".explicitcluster", 4, "give the launch a shape of clusters"),
         (".blocksareclusters .reqntid 1 .reqnctapercluster 2", 4, "it uses clusters of blocks (`.blocksareclusters`)"),
     ] {
         let message = clusters(directives, grid).expect_err(directives);
@@ -460,8 +460,8 @@ fn a_kernel_is_refused_by_the_feature_that_it_uses() {
         ("wgmma.fence.sync.aligned;", "it uses tensor cores (`wgmma.fence`)"),
         ("st.bulk.weak.shared::cta [a], 8, 0;", "it uses bulk copies (`st.bulk`)"),
         (
-            "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [a], a, [a];",
-            "it uses clusters of blocks (`st.async`)",
+            "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [a], [a];",
+            "it uses clusters of blocks (`clusterlaunchcontrol.try_cancel`)",
         ),
         ("vadd.u32.u32.u32 a, a.b0, a.b1;", "it uses video instructions (`vadd.u32`)"),
         ("mov.u64 p, t;", "is a texture, surface or sampler, which the software GPU does not have"),
@@ -573,7 +573,7 @@ fn double_precision_is_not_silently_single() {
 
 #[test]
 fn only_the_launched_kernel_must_be_supported() {
-    let text = ".version 7.0 .target sm_80 .entry bad() .explicitcluster { ret; } .entry good() { ret; }";
+    let text = ".version 7.0 .target sm_80 .entry bad() .blocksareclusters { ret; } .entry good() { ret; }";
     let module = Module::parse(text).expect("it parses");
     let runs = |name| {
         let kernel = module.kernel(name).expect("it is there");

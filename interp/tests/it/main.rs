@@ -4,6 +4,7 @@
 mod arrivals;
 mod barriers;
 mod bulk;
+mod bulk_races;
 mod check;
 mod clusters;
 mod contract;

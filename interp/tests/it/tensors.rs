@@ -138,6 +138,37 @@ fn random(count: usize) -> Vec<u8> {
     (0..count as u64).map(|index| (index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u8).collect()
 }
 
+/// A tensor of bytes 0x11, which the bytes 0xee of a box change by the type of its elements.
+#[test]
+fn boxes_change_the_elements_of_a_tensor() {
+    let reduce = |element: u32, change: &str, checks: Checks| {
+        let map = map(element, &[16, 2], &[16, 2]);
+        let body = store(&[0, 0])
+            .replace("cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor")
+            .replace("shared::cta.tile", &format!("shared::cta.{change}.tile"));
+        let text = kernel(&[0, 0], OF_PARAM, &body);
+        launch(&map, &text, &vec![0x11; span(&map)], checks).map(|[tensor, _]| tensor)
+    };
+    for (element, change, expected) in [
+        (2, "add", 0xff),
+        (2, "min", 0x11),
+        (3, "min", 0xee),
+        (3, "max", 0x11),
+        (4, "xor", 0xff),
+        (5, "min", 0xee),
+        (5, "and", 0),
+        (F16, "max", 0x11),
+        (9, "min", 0xee),
+    ] {
+        let tensor = reduce(element, change, Checks::ALL).unwrap_or_else(|stop| panic!("{stop}"));
+        assert!(tensor.iter().all(|&byte| byte == expected), "{element} {change}: {tensor:x?}");
+    }
+    for (element, change) in [(F32, "min"), (F64, "add"), (U8, "or"), (3, "inc"), (F16, "xor")] {
+        let stop = reduce(element, change, Checks::NONE).expect_err(change).to_string();
+        assert!(stop.contains("a reduction that elements of its type do not have"), "{stop}");
+    }
+}
+
 /// Loads and stores a box near a place, and compares both with the model.
 #[track_caller]
 fn agrees(map: &TensorMap, near: &[i32]) {
@@ -321,7 +352,6 @@ fn what_the_software_gpu_lacks_is_refused_by_name() {
             "im2col",
         ),
         ("cp.async.bulk.prefetch.tensor.4d.L2.global.im2col [%map, {%c0, %c0, %c0, %c0}], {%h1, %h1};", "im2col"),
-        ("cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group [%map, {%c0}], [tile];", "bulk copies"),
         ("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%map, {%c0}], [tile];", "number of operands"),
     ] {
         let text = kernel(&[0], &format!(".reg .b16 %h<2>; {OF_PARAM}"), opcode);

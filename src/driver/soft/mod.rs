@@ -398,6 +398,16 @@ impl Soft {
         self.reach(state, &goal)
     }
 
+    /// Runs queued work of the host's GPUs, as far as it waits for nothing. The program has not
+    /// waited for it.
+    #[doc(hidden)]
+    pub fn run_ready(&self) -> Result<()> {
+        let mut state = self.working()?;
+        let goal = state.schedule.everything_where(|_| true);
+        while let Progress::Ran = self.step(&mut state, &goal)? {}
+        Ok(())
+    }
+
     /// Runs work until `goal` is reached. The lock is free while a call of the host runs, and while
     /// the thread waits for one or for a condition.
     fn reach(&self, state: &mut Locked<'_>, goal: &Goal) -> Result<()> {

@@ -93,7 +93,7 @@ unsafe impl Modules for Soft {
         params: &[u8],
         stream: StreamHandle,
     ) -> Result<()> {
-        self.queue_launch(function, shape, params, stream, false)
+        self.queue_launch(function, shape, None, params, stream, false)
     }
 
     unsafe fn launch_cooperative(
@@ -103,34 +103,65 @@ unsafe impl Modules for Soft {
         params: &[u8],
         stream: StreamHandle,
     ) -> Result<()> {
-        let blocks = shape.grid.iter().fold(1_u64, |blocks, &extent| blocks.saturating_mul(extent.into()));
-        if blocks > interp::MAX_BEGUN {
-            refuse!(
-                InvalidArgument,
-                "a cooperative launch of {} cannot begin, since the software GPU runs at most {} at once; use a smaller \
-                 grid, or make the plan for this device (`Target::of`)",
-                counted(blocks, "block"),
-                interp::MAX_BEGUN
-            )
-        }
-        // Every launch sets blocks that wait aside for others.
-        self.queue_launch(function, shape, params, stream, true)
+        self.queue_launch(function, shape, None, params, stream, true)
     }
 }
 
+/// Refuses a cooperative launch whose blocks do not all run at the same time.
+fn check_cooperative(shape: &LaunchShape) -> Result<()> {
+    let blocks = shape.grid.iter().fold(1_u64, |blocks, &extent| blocks.saturating_mul(extent.into()));
+    if blocks > interp::MAX_BEGUN {
+        refuse!(
+            InvalidArgument,
+            "a cooperative launch of {} cannot begin, since the software GPU runs at most {} at once; use a smaller \
+             grid, or make the plan for this device (`Target::of`)",
+            counted(blocks, "block"),
+            interp::MAX_BEGUN
+        )
+    }
+    Ok(())
+}
+
 impl Soft {
-    /// Queues a launch that is possible.
-    fn queue_launch(
+    /// Queues a launch, in clusters of this shape in blocks if there is one; cooperative or not.
+    ///
+    /// # Safety
+    ///
+    /// - As for [`launch`](Modules::launch).
+    #[doc(hidden)]
+    pub unsafe fn launch_in_clusters(
         &self,
         function: FunctionHandle,
         shape: &LaunchShape,
+        cluster: Option<[u32; 3]>,
         params: &[u8],
         stream: StreamHandle,
         cooperative: bool,
     ) -> Result<()> {
+        self.queue_launch(function, shape, cluster, params, stream, cooperative)
+    }
+
+    /// Queues a launch that is possible, in clusters of the kernel's own shape if there is no other
+    /// one.
+    fn queue_launch(
+        &self,
+        function: FunctionHandle,
+        shape: &LaunchShape,
+        cluster: Option<[u32; 3]>,
+        params: &[u8],
+        stream: StreamHandle,
+        cooperative: bool,
+    ) -> Result<()> {
+        // Every launch sets blocks that wait aside for others.
+        if cooperative {
+            check_cooperative(shape)?;
+        }
         let mut state = self.streaming(stream)?;
         self.check_own("function", function.0)?;
-        let entry = state.functions.get(&function.0).ok_or_else(|| no_such("function", function.0))?.clone();
+        let mut entry = state.functions.get(&function.0).ok_or_else(|| no_such("function", function.0))?.clone();
+        if let Some(cluster) = cluster {
+            entry.kernel = entry.kernel.in_clusters(cluster)?;
+        }
         interp::check_launch(&entry.kernel, shape, params).map_err(|stop| Error::from(*stop))?;
         let is_allowed = match entry.allowed_shared {
             Some(bytes) => shape.dynamic_shared <= bytes,

@@ -37,12 +37,13 @@ class Kernels:
     def call(self, name, *arguments):
         assert getattr(self.cuda, name)(*arguments) == 0, name
 
-    def launch(self, name):
+    def launch(self, name, waits=True):
         function = ctypes.c_void_p()
         self.call("cuModuleGetFunction", ctypes.byref(function), self.module, name)
         arguments = (ctypes.c_void_p * 1)(ctypes.addressof(self.buffer))
         self.call("cuLaunchKernel", function, 1, 1, 1, THREADS, 1, 1, 0, None, arguments, None)
-        self.call("cuCtxSynchronize")
+        if waits:
+            self.call("cuCtxSynchronize")
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +76,14 @@ def test_clean_after_the_race(kernels, soft_gpu):
     kernels.launch(b"apart")
     kernels.launch(b"apart")
     soft_gpu.expect("store.requests == 4")
+
+
+def test_no_wait(kernels):
+    kernels.launch(b"together", waits=False)
+
+
+def test_clean_after_no_wait(kernels):
+    kernels.launch(b"apart")
 
 
 def test_double_free(kernels):

@@ -105,6 +105,8 @@ pub enum Strength {
         /// True if its scope is only the block: `.cta`, or `.cluster` where it is one block.
         block: bool,
     },
+    /// A copy in bulk, which another unit does: it may not.
+    Bulk,
 }
 
 /// The smallest part of a launch that contains two threads.
@@ -227,6 +229,7 @@ impl fmt::Display for Party {
         let (strength, scope) = match self.strength {
             Strength::Plain => ("", ""),
             Strength::Volatile => ("volatile ", ""),
+            Strength::Bulk => ("asynchronous ", ""),
             Strength::Atomic { block: false } => ("atomic ", ""),
             Strength::Atomic { block: true } => ("atomic ", " in .cta scope"),
         };
@@ -264,10 +267,26 @@ const HARMLESS: &str = "the compare-and-swap refuses a value that is not the lat
      atomic to leave no doubt";
 
 /// The advice that ends a race.
-fn remedy(within: Within, parties: [&Party; 2], language: Language) -> &'static str {
+fn remedy(space: Space, within: Within, parties: [&Party; 2], language: Language) -> &'static str {
+    match parties.map(|party| party.strength) {
+        [_, Strength::Bulk] => return "let the thread wait for the copy before, at its mbarrier or for its group",
+        [Strength::Bulk, _] => return "let the copy begin only behind a barrier that both threads have passed",
+        _ => {}
+    }
     let strong = parties.iter().all(|party| party.strength != Strength::Plain);
     let narrow = parties.iter().any(|party| matches!(party.strength, Strength::Atomic { block: true }));
+    // The blocks of a cluster have shared memory together.
+    let in_cluster = within == Within::Grid && space == Space::Shared;
     match within {
+        _ if in_cluster && strong && narrow => {
+            "between blocks of a cluster an atomic access needs .cluster scope; give it to both"
+        }
+        _ if in_cluster && !strong && language == Language::Cuda => {
+            "put `cluster.sync()` between them, or make both atomic"
+        }
+        _ if in_cluster && !strong => {
+            "put `barrier.cluster.arrive` and `barrier.cluster.wait` between them, or make both atomic"
+        }
         Within::Grid if strong && narrow => "between blocks an atomic access needs .gpu scope; give it to both",
         _ if strong => "atomic accesses may coincide only if they have the same width; give both the same",
         Within::Warp if language == Language::Cuda => "put `__syncwarp()` between them, or make both atomic",
@@ -318,7 +337,7 @@ impl Problem {
                 "races with another thread for {} memory at {address:#x}: its {later} and an earlier {earlier} at \
                  {earlier_place} are not ordered; {}",
                 language.space(*space),
-                if note { HARMLESS } else { remedy(*within, [later, earlier], language) }
+                if note { HARMLESS } else { remedy(*space, *within, [later, earlier], language) }
             ),
             Problem::Unaligned { arrived, absent } => write!(
                 f,

@@ -69,6 +69,7 @@ use super::modifiers::Sync;
 use super::vocabulary::{AccessKind, LANES};
 use crate::error::Error;
 use initcheck::Initcheck;
+pub(crate) use racecheck::{At, Copy, Part};
 use racecheck::{Order, Racecheck};
 
 /// The number of findings that a launch reports in full; further ones are only counted.
@@ -219,6 +220,17 @@ pub(crate) struct OfBlock {
     racecheck: Option<racecheck::OfBlock>,
 }
 
+impl<'a> At<'a, OfBlock> {
+    /// The same memory for racecheck; `None` if that is off.
+    fn of_racecheck(self) -> Option<At<'a, racecheck::OfBlock>> {
+        Some(match self {
+            Self::Own => At::Own,
+            Self::Peer(peer) => At::Peer(peer.racecheck.as_mut()?),
+            Self::Global(allocation) => At::Global(allocation),
+        })
+    }
+}
+
 impl OfBlock {
     /// The bytes of the block's shared memory that have been written, if initcheck follows them.
     pub(crate) fn written(&self) -> Option<&Written> {
@@ -356,7 +368,7 @@ impl Checker {
             initcheck::global(&mut self.log, self.block, access, allocation);
         }
         if let Some(racecheck) = &mut self.racecheck {
-            racecheck.look(&mut self.log, access, Some(allocation), changes);
+            racecheck.look(&mut self.log, access, At::Global(allocation), changes);
         }
     }
 
@@ -376,7 +388,7 @@ impl Checker {
             initcheck.shared(&mut self.log, self.block, access);
         }
         if let Some(racecheck) = &mut self.racecheck {
-            racecheck.look(&mut self.log, access, None, changes);
+            racecheck.look(&mut self.log, access, At::Own, changes);
         }
     }
 
@@ -388,7 +400,7 @@ impl Checker {
             initcheck.shared(&mut self.log, self.block, access);
         }
         if let (Some(racecheck), Some(peer)) = (&mut self.racecheck, &mut peer.racecheck) {
-            racecheck.look_at_peer(&mut self.log, access, peer, changes);
+            racecheck.look(&mut self.log, access, At::Peer(peer), changes);
         }
     }
 
@@ -400,6 +412,35 @@ impl Checker {
     /// Returns whether this checker is on.
     pub(crate) fn has(&self, check: Check) -> bool {
         self.checks.contains(check)
+    }
+
+    /// Notes that a thread of the running block begins a copy in bulk, whose parts follow; `None`
+    /// if racecheck is off.
+    pub(crate) fn begin_copy(&mut self, thread: u32, pc: u32, bytes: u32, reduces: bool) -> Option<Copy> {
+        let who = Who { block: self.block, thread, pc };
+        self.racecheck.as_mut().map(|racecheck| racecheck.begin_copy(who, bytes, reduces))
+    }
+
+    /// Checks a part of a copy that begins.
+    pub(crate) fn begin_part(&mut self, copy: &Copy, part: Part, at: At<OfBlock>) {
+        if let (Some(racecheck), Some(at)) = (&mut self.racecheck, at.of_racecheck()) {
+            racecheck.begin_part(&mut self.log, copy, part, at);
+        }
+    }
+
+    /// Notes that a thread of the running block sees the end of a copy, whose parts follow.
+    pub(crate) fn end_copy(&mut self, copy: &Copy, thread: u32) {
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.end_copy(copy, thread);
+        }
+    }
+
+    /// Notes the end of a part of a copy, which a thread of the running block has seen, or which
+    /// was not to be seen.
+    pub(crate) fn end_part(&mut self, copy: &Copy, seen_by: Option<u32>, part: Part, at: At<OfBlock>) {
+        if let (Some(racecheck), Some(at)) = (&mut self.racecheck, at.of_racecheck()) {
+            racecheck.end_part(&mut self.log, copy, seen_by, part, at);
+        }
     }
 
     /// Checks an access to local memory. `stride` is the distance in bytes between the memory of

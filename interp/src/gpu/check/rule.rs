@@ -26,7 +26,8 @@ impl Reason {
             | Reason::OutsideCluster { .. }
             | Reason::EndedBlock { .. }
             | Reason::NoTensorMap { .. }
-            | Reason::OtherTensor { .. } => "memcheck/oob",
+            | Reason::OtherTensor { .. }
+            | Reason::TensorReduction => "memcheck/oob",
             Reason::Misaligned(_) | Reason::BulkAlignment { .. } => "memcheck/misaligned",
             Reason::ReadOnly(_) => "memcheck/read-only",
             Reason::BadFree { .. } => "memcheck/free",

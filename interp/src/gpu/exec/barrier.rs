@@ -130,7 +130,8 @@ pub(super) fn wait_cluster(_: &mut Context, warp: &mut Warp, Issue { mask, .. }:
         return NEXT;
     }
     let wait = Wait { barrier: OF_CLUSTER, threads: 0, vote: Vote::Nothing };
-    if mask != warp.live {
+    // The lanes that go on may be the ones that the next phase waits for.
+    if passed != 0 || mask != warp.live {
         return warp.park(mask & !passed, Halt::Block { wait, aligned: false }, None);
     }
     warp.wait = Some(wait);

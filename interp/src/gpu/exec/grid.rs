@@ -246,6 +246,9 @@ fn check_bounds(bounds: &Bounds, block: [u64; 3], grid: [u32; 3]) -> Result<(), 
             threads = counted(threads, "thread")
         ));
     }
+    if bounds.has_clusters && bounds.cluster.is_none() {
+        return Err("no clusters; its PTX says `.explicitcluster`: give the launch a shape of clusters".to_owned());
+    }
     let is_multiple =
         |cluster: [u64; 3]| cluster.iter().zip(grid).all(|(of, blocks)| u64::from(blocks).is_multiple_of(*of));
     if let Some(cluster) = bounds.cluster.filter(|&cluster| !is_multiple(cluster)) {

@@ -473,7 +473,25 @@ impl Warp {
     #[cold]
     fn take_turns(&mut self) -> Flow {
         (self.polls, self.patience, self.waits) = (0, LESS_PATIENCE, true);
-        let mut groups = self.complete();
+        let groups = self.complete();
+        self.regroup(groups);
+        Err(Break::Yield)
+    }
+
+    /// Releases the lanes that a barrier of blocks holds while others of the warp run, and returns
+    /// them.
+    pub(super) fn release_parked(&mut self, barrier: u32) -> u32 {
+        let is_held = |parked: &mut Parked| matches!(parked.at, Halt::Block { wait, .. } if wait.barrier == barrier);
+        let groups: Vec<Group> = self.parked.extract_if(.., is_held).map(|parked| parked.group).collect();
+        let lanes = groups.iter().fold(0, |lanes, group| lanes | group.mask);
+        if lanes != 0 {
+            self.regroup(groups);
+        }
+        lanes
+    }
+
+    /// Lets released groups run, then the warp's other paths, and the running lanes last.
+    fn regroup(&mut self, mut groups: Vec<Group>) {
         let mut above = 0;
         self.stack.push(Path { mask: self.mask, at: self.here() });
         self.work += self.stack.len() as u64 / PLACES;
@@ -491,7 +509,6 @@ impl Warp {
         groups.extend(spinning);
         self.stack.clear();
         self.resume(groups);
-        Err(Break::Yield)
     }
 
     /// Puts groups of lanes on the empty stack, so that they meet where they should. Groups at one

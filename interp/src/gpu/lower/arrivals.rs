@@ -46,7 +46,8 @@ impl<'t> Lowering<'_, 't> {
             (Op::MbarLook, [holds, address, phase] | [holds, address, phase, _]) => {
                 let phase = if has("parity") { self.widened(phase)? } else { self.source(phase, Kind::B64)? };
                 let now = self.names.allocate(File::B64)?;
-                let mut look = self.on_barrier(op, opcode, address, &unused, [None; 2])?;
+                // Copies in bulk end only where the phase is not over without them.
+                let mut look = self.on_barrier(op, opcode, address, &unused, [Some(phase), None])?;
                 look.fill(0, now);
                 let holds = self.result(holds, File::Pred)?;
                 Ok(vec![look, Draft::step(Op::MbarHasLeft, holds, &[now, phase])])

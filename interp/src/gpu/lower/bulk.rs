@@ -1,16 +1,19 @@
 //! Lowers copies in bulk: `cp.async.bulk` and `cp.reduce.async.bulk`.
 
-use super::operands::operand_count;
+use super::operands::{access, operand_count};
 use super::{Draft, Lowering, Refusal, Result, Slot};
-use crate::gpu::code::{Access, Bulk, PresetValue, Reduce, Tensor};
+use crate::gpu::code::{Access, Bulk, Change, Number, PresetValue, Tensor};
 use crate::gpu::isa::Op;
 use crate::gpu::mem::space;
 use crate::gpu::parse::ast::Operand;
 use crate::gpu::vocabulary::{File, Kind};
 
 impl<'t> Lowering<'_, 't> {
-    /// Lowers a copy of bytes that lie side by side, or of a box of a tensor.
+    /// Lowers a copy of bytes that lie side by side, of a box of a tensor, or of registers.
     pub(super) fn bulk(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Vec<Draft>> {
+        if !opcode.starts_with("cp.") {
+            return Ok(vec![self.send(op, opcode, operands)?]);
+        }
         let has = |part| opcode.split('.').any(|other| other == part);
         let operands = self.without_policy(opcode, operands)?;
         let mut places = opcode.split('.').filter(|part| part.starts_with("shared") || *part == "global");
@@ -51,10 +54,34 @@ impl<'t> Lowering<'_, 't> {
         };
         reads.extend(barrier.into_iter().chain(ranks));
         let number = |slot: Option<Slot>| slot.map(|(_, number)| number);
-        let (barrier, ranks, reduce) = (number(barrier), number(ranks), Reduce::of(opcode));
+        let (barrier, ranks, change) = (number(barrier), number(ranks), Change::of(opcode));
+        let number = Number::of(opcode);
         let imm = self.code.bulks.len() as i32;
-        self.code.bulks.push(Bulk { to, from, size, barrier, ranks, reduce, to_shared, from_shared, tensor });
+        self.code.bulks.push(Bulk { to, from, size, barrier, ranks, change, number, to_shared, from_shared, tensor });
         Ok(vec![Draft { imm, reads, ..Draft::new(op) }])
+    }
+
+    /// Lowers `st.async` and `red.async`, which store registers as late as a copy.
+    fn send(&mut self, op: Op, opcode: &str, operands: &[Operand<'t>]) -> Result<Draft> {
+        let [to, values, barrier] = operands else { return Err(operand_count()) };
+        let (to, barrier) = (self.place(op, to, true)?, self.place(op, barrier, true)?);
+        let mut draft = Draft { access: access(opcode)?, ..Draft::new(op) };
+        self.data(values, false, opcode, &mut draft)?;
+        draft.reads.extend([to, barrier]);
+        draft.imm = self.code.bulks.len() as i32;
+        self.code.bulks.push(Bulk {
+            to: to.1,
+            from: 0,
+            size: 0,
+            barrier: Some(barrier.1),
+            ranks: None,
+            change: Change::of(opcode),
+            number: Number::of(opcode),
+            to_shared: true,
+            from_shared: false,
+            tensor: None,
+        });
+        Ok(draft)
     }
 
     /// The registers of a box of a tensor, which are added to `reads`.

@@ -2,6 +2,7 @@
 //! their scope.
 
 use super::{Draft, Lowering, Result};
+use crate::error::counted;
 use crate::gpu::code::{Access, PresetValue};
 use crate::gpu::isa::Op;
 use crate::gpu::mem::space;
@@ -21,10 +22,7 @@ impl Lowering<'_, '_> {
             ));
         }
         let Some(shape) = bounds.cluster else { return Ok(()) };
-        let blocks = shape.iter().fold(1_u64, |a, b| a.saturating_mul(*b));
-        if !(1..=MAX_CLUSTER).contains(&blocks) {
-            return Err(format!("clusters of {blocks} blocks; a GPU has clusters of 1 to {MAX_CLUSTER}"));
-        }
+        check_cluster(shape)?;
         self.names.cluster = Some(shape.map(|extent| extent as u8));
         Ok(())
     }
@@ -65,8 +63,17 @@ impl Lowering<'_, '_> {
     }
 }
 
+/// Refuses clusters that are larger than those of any GPU.
+pub(crate) fn check_cluster(shape: [u64; 3]) -> Result<()> {
+    let blocks = shape.iter().fold(1_u64, |a, b| a.saturating_mul(*b));
+    if (1..=MAX_CLUSTER).contains(&blocks) {
+        return Ok(());
+    }
+    Err(format!("clusters of {}; a GPU has clusters of 1 to {MAX_CLUSTER}", counted(blocks, "block")))
+}
+
 /// An atomic on the shared memory of a cluster, as one on generic addresses.
 pub(super) fn generic_atomic(opcode: &str) -> Option<String> {
-    let is_atomic = ["atom.", "red."].iter().any(|name| opcode.starts_with(name));
+    let is_atomic = ["atom.", "red."].iter().any(|name| opcode.starts_with(name)) && !opcode.starts_with("red.async.");
     (is_atomic && opcode.contains(".shared::cluster")).then(|| opcode.replacen(".shared::cluster", "", 1))
 }

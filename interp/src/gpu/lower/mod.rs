@@ -29,7 +29,7 @@ mod widths;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use self::clusters::generic_atomic;
+pub(crate) use self::clusters::check_cluster;
 use self::contract::Role;
 use self::draft::{Draft, Touched};
 use self::names::Names;
@@ -84,13 +84,13 @@ pub(crate) fn lower<'t>(
     module: &ast::Module<'t>,
     symbols: &Symbols<'t>,
     listing: &Listing,
-    number: usize,
+    (number, bounds): (usize, &ast::Bounds),
     params: &[Param],
     contracts: bool,
 ) -> Lowered {
     let entry = &module.entries[number];
     let mut lowering = Lowering { contracts, ..Lowering::new(module, symbols, params) };
-    let mut code = lowering.entry(entry);
+    let mut code = lowering.entry(entry, bounds);
     if let Ok(code) = &mut code {
         let spans: Vec<ast::Span> = code.origins.iter().map(|origin| origin.span).collect();
         // Nothing stores where these load from.
@@ -175,14 +175,14 @@ impl<'m, 't> Lowering<'m, 't> {
         }
     }
 
-    fn entry(&mut self, entry: &'m ast::Entry<'t>) -> Result<Code, Refused> {
+    fn entry(&mut self, entry: &'m ast::Entry<'t>, bounds: &ast::Bounds) -> Result<Code, Refused> {
         let at_entry = |refusal| Refused::whole(entry.span, refusal);
         self.span = entry.span;
         let sized = entry.params.iter().all(|param| param.bytes.is_some());
         if !sized || self.names.param_bytes() > MAX_PARAM_BYTES {
             return Err(at_entry(format!("parameters of more than {MAX_PARAM_BYTES} bytes, or of no size")));
         }
-        self.cluster(&entry.bounds).map_err(at_entry)?;
+        self.cluster(bounds).map_err(at_entry)?;
         // The first constant gets the number `ALWAYS`.
         let (_, always) = self.names.constant(File::Pred, PresetValue::Bits(1)).map_err(at_entry)?;
         debug_assert_eq!(always, ALWAYS);
@@ -311,7 +311,7 @@ impl<'m, 't> Lowering<'m, 't> {
         if isa::forms(opcode).next().is_some() {
             return opcode.to_owned();
         }
-        if let Some(generic) = generic_atomic(opcode) {
+        if let Some(generic) = clusters::generic_atomic(opcode) {
             // The space stands behind the name for `Lowering::addressed`.
             let spelled = self.spelled(&generic);
             return spelled.replacen('.', ".shared::cluster.", 1);
@@ -334,7 +334,7 @@ impl<'m, 't> Lowering<'m, 't> {
                 return Ok(drafts);
             }
         }
-        let generic = generic_atomic(opcode);
+        let generic = clusters::generic_atomic(opcode);
         let mut forms = isa::forms(generic.as_deref().unwrap_or(opcode)).peekable();
         if forms.peek().is_none() {
             return Err(features::refusal(opcode).unwrap_or_else(|| features::unknown(opcode)));
@@ -357,7 +357,7 @@ impl<'m, 't> Lowering<'m, 't> {
                 self.exchange(form, kind, opcode, operands)
             }
             Shape::BarrierCount | Shape::BarrierVote => self.barrier_vote(form, operands),
-            Shape::Bulk | Shape::Tensor => self.bulk(form.op, opcode, operands),
+            Shape::Bulk | Shape::Send | Shape::Tensor => self.bulk(form.op, opcode, operands),
             Shape::Copy => self.copy(form.op, opcode, operands),
             Shape::Arrival => self.arrival(form.op, opcode, operands),
             Shape::Store if opcode.starts_with("mbarrier") => self.barrier_state(form.op, opcode, operands),

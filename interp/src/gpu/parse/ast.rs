@@ -99,6 +99,8 @@ pub(crate) struct Bounds {
     pub(crate) required: Option<[u64; 3]>,
     /// `.reqnctapercluster`: the shape of a cluster in blocks.
     pub(crate) cluster: Option<[u64; 3]>,
+    /// `.explicitcluster`: a launch has clusters, whose shape it gives unless `cluster` does.
+    pub(crate) has_clusters: bool,
     /// A directive that changes the meaning of a launch in a way that the software GPU does not
     /// have.
     pub(crate) foreign: Option<&'static str>,

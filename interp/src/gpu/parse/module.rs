@@ -148,7 +148,7 @@ impl<'t> Parser<'t> {
     /// Parses the directives between an entry's parameters and its body. Only those that change
     /// neither results nor the launches that are possible are left out of the bounds.
     fn bounds(&mut self) -> Result<Bounds> {
-        let (mut bounds, mut explicit) = (Bounds::default(), false);
+        let mut bounds = Bounds::default();
         while let Some(word) = self.peek_word() {
             match word {
                 ".maxntid" | ".reqntid" | ".reqnctapercluster" => {
@@ -162,7 +162,7 @@ impl<'t> Parser<'t> {
                 }
                 ".explicitcluster" => {
                     self.at += 1;
-                    explicit = true;
+                    bounds.has_clusters = true;
                 }
                 ".blocksareclusters" => {
                     self.at += 1;
@@ -171,9 +171,6 @@ impl<'t> Parser<'t> {
                 _ if self.attribute()? => {}
                 _ => break,
             }
-        }
-        if explicit && bounds.cluster.is_none() {
-            bounds.foreign = Some(".explicitcluster");
         }
         Ok(bounds)
     }

@@ -29,6 +29,8 @@
 //!   before it. Here racecheck is more lenient than PTX, which demands a fence: the thread that
 //!   draws the last ticket may reset the counter.
 //! - An atomic counts as a write even if it stores nothing, such as a failed `cas`.
+//! - A copy in bulk comes after the accesses that come before its beginning. Accesses come after it
+//!   that come after a look or a wait by which a thread has seen its end (`copies`).
 //!
 //! A last block that sums the results of the others also needs a fence after its ticket, unless it
 //! reads by strong loads. CUDA's sample threadFenceReduction lacks this fence, and racecheck
@@ -81,6 +83,8 @@
 //! - A `cp.async` counts as a store where it is issued, and again where its thread waits for it. An
 //!   access between the two that barriers order after the first and before the second is missed,
 //!   and so is one of the thread itself.
+//! - The end of a reduction in bulk is not an access.
+//! - A look at an `mbarrier` publishes what its thread did before, as an arrival does.
 
 use std::collections::HashMap;
 
@@ -88,12 +92,15 @@ use super::{Access, Log, Party, Strength, What, Who, Within};
 use crate::gpu::code::{Code, Site};
 use crate::gpu::mem::Allocation;
 use crate::gpu::vocabulary::{AccessKind, Space, lanes_of};
+use copies::UnderWay;
+pub(crate) use copies::{At, Copy, Part};
 use entry::{Deed, Entry};
 pub(crate) use order::Order;
 use order::{Messages, Strong, Threads};
 use shadow::{Newcomer, Shadow};
 
 mod clocks;
+mod copies;
 mod entry;
 mod order;
 mod shadow;
@@ -113,6 +120,7 @@ pub(super) struct OfBlock {
     shared: Shadow,
     /// The number that stands for the shared memory among the places where threads publish.
     home: u64,
+    under_way: UnderWay,
 }
 
 /// The state that racecheck keeps for a launch.
@@ -124,10 +132,14 @@ pub(super) struct Racecheck {
     shared: Shadow,
     /// The number that stands for the shared memory among the places where threads publish.
     home: u64,
+    /// The copies in bulk under way in the shared memory.
+    under_way: UnderWay,
+    /// The number of copies in bulk that have begun.
+    copies: u64,
     /// True if other blocks of a cluster access the shared memory.
     clustered: bool,
-    /// The shadow of each allocation, by its address.
-    global: HashMap<u64, Shadow>,
+    /// The shadow of each allocation and the copies under way there, by its address.
+    global: HashMap<u64, (Shadow, UnderWay)>,
     /// The access that the instruction at each pc makes.
     parties: HashMap<u32, Party>,
     /// True if the kernel has strong accesses in the scope of a block.
@@ -155,6 +167,8 @@ impl Racecheck {
             place_bits,
             order: Order::new(warps as usize),
             home: 0,
+            under_way: UnderWay::default(),
+            copies: 0,
             clustered: code.cluster_blocks() > 1,
             shared: Shadow::new((shared_bytes >> place_bits) as usize + 1, Messages::new()),
             global: HashMap::new(),
@@ -165,6 +179,7 @@ impl Racecheck {
     pub(super) fn begin(&mut self, block: u64) {
         // A launch of more than `MAX_BLOCKS` blocks is refused, so the number fits.
         self.order.begin(block as u32);
+        self.under_way.clear();
         match self.clustered {
             true => (self.shared, self.home) = (self.shared.another(), 1 + block),
             false => self.shared.begin(),
@@ -184,7 +199,12 @@ impl Racecheck {
 
     /// Makes the state for a block that will run beside the others.
     pub(super) fn another(&self) -> OfBlock {
-        OfBlock { threads: self.order.another(), shared: self.shared.another(), home: 0 }
+        OfBlock {
+            threads: self.order.another(),
+            shared: self.shared.another(),
+            home: 0,
+            under_way: UnderWay::default(),
+        }
     }
 
     /// Switches to another block.
@@ -192,11 +212,12 @@ impl Racecheck {
         self.order.swap(&mut other.threads);
         std::mem::swap(&mut self.shared, &mut other.shared);
         std::mem::swap(&mut self.home, &mut other.home);
+        std::mem::swap(&mut self.under_way, &mut other.under_way);
     }
 
     /// Says in words which limit was exceeded, so that races may have been missed.
     pub(super) fn missed(&self) -> Option<&'static str> {
-        if self.global.values().chain([&self.shared]).any(Shadow::is_lossy) {
+        if self.global.values().map(|(shadow, _)| shadow).chain([&self.shared]).any(Shadow::is_lossy) {
             Some("the host lacks the memory for racecheck's record of its accesses")
         } else if self.order.exhausted {
             Some("a warp synchronised 2^32 times, more than racecheck can count")
@@ -209,49 +230,37 @@ impl Racecheck {
 
     /// Forgets the accesses to some bytes of an allocation, and returns the work of that.
     pub(super) fn forget(&mut self, base: u64, offset: u64, bytes: u64) -> u64 {
-        let Some(shadow) = self.global.get_mut(&base) else { return 0 };
+        let Some((shadow, _)) = self.global.get_mut(&base) else { return 0 };
         let places = offset >> self.place_bits..(offset + bytes).div_ceil(1 << self.place_bits);
         let work = (places.end - places.start) / 4;
         places.for_each(|place| shadow.forget(place as usize));
         work
     }
 
-    /// Checks an access to shared memory, or to an allocation of global memory. `changes`: whether
-    /// a lane stores a value that is not already there.
-    pub(super) fn look(
-        &mut self,
-        log: &mut Log,
-        access: &Access,
-        allocation: Option<&Allocation>,
-        changes: impl Fn(usize) -> bool,
-    ) {
-        let Self { place_bits, order, shared, home, global, parties, narrow, clustered } = self;
-        let (place_bits, narrow) = (*place_bits, *narrow);
-        let (space, base, home, shadow) = match allocation {
-            None => (Space::Shared, 0, *home, shared),
-            Some(&Allocation { base, bytes, .. }) => {
-                let new = || Shadow::new((bytes >> place_bits) as usize + 1, shared.messages.another());
-                (Space::Global, base, base, global.entry(base).or_insert_with(new))
-            }
-        };
-        // Without clusters each block has its own shared memory, so it ignores the entries that
-        // other blocks left in the shadow.
-        let alone = allocation.is_none() && !*clustered;
-        Memory { parties, space, base, home, alone, place_bits, narrow }.look(log, order, shadow, access, changes);
+    /// Checks an access. `changes`: whether a lane stores a value that is not already there.
+    pub(super) fn look(&mut self, log: &mut Log, access: &Access, at: At<OfBlock>, changes: impl Fn(usize) -> bool) {
+        let (memory, order, shadow, under_way) = self.at(at);
+        memory.look_at_copies(log, order.block, under_way, access);
+        memory.look(log, order, shadow, access, changes);
     }
 
-    /// Checks an access to the shared memory of another block of the cluster.
-    pub(super) fn look_at_peer(
-        &mut self,
-        log: &mut Log,
-        access: &Access,
-        peer: &mut OfBlock,
-        changes: impl Fn(usize) -> bool,
-    ) {
-        let Self { place_bits, order, parties, narrow, .. } = self;
-        let (space, place_bits, narrow) = (Space::Shared, *place_bits, *narrow);
-        let memory = Memory { parties, space, base: 0, home: peer.home, alone: false, place_bits, narrow };
-        memory.look(log, order, &mut peer.shared, access, changes);
+    /// The state that concerns some memory.
+    fn at<'a>(&'a mut self, at: At<'a, OfBlock>) -> (Memory<'a>, &'a mut Order, &'a mut Shadow, &'a mut UnderWay) {
+        let Self { place_bits, order, shared, home, under_way, global, parties, narrow, clustered, .. } = self;
+        let place_bits = *place_bits;
+        // Without clusters each block has its own shared memory, so it ignores the entries that
+        // other blocks left in the shadow.
+        let alone = matches!(at, At::Own) && !*clustered;
+        let (space, base, home, shadow, under_way) = match at {
+            At::Own => (Space::Shared, 0, *home, shared, under_way),
+            At::Peer(peer) => (Space::Shared, 0, peer.home, &mut peer.shared, &mut peer.under_way),
+            At::Global(&Allocation { base, bytes, .. }) => {
+                let new = || Shadow::new((bytes >> place_bits) as usize + 1, shared.messages.another());
+                let (shadow, under_way) = global.entry(base).or_insert_with(|| (new(), UnderWay::default()));
+                (Space::Global, base, base, shadow, under_way)
+            }
+        };
+        (Memory { parties, space, base, home, alone, place_bits, narrow: *narrow }, order, shadow, under_way)
     }
 }
 
@@ -302,7 +311,8 @@ impl Memory<'_> {
                     // Reports one race for the thread, however many places it shares with the
                     // other.
                     told = true;
-                    self.tell(log, entry.who(lane as u32), rival, now.stranger(rival), place);
+                    let who = entry.who(lane as u32);
+                    self.tell(log, (who, self.party(who, kind.writes())), rival, now.stranger(rival), place);
                 }
             }
             if sync.is_strong() {
@@ -327,27 +337,29 @@ impl Memory<'_> {
         }
     }
 
-    fn party(&self, who: Who) -> Party {
+    /// The access of a thread. A copy in bulk has two, of which one writes.
+    fn party(&self, who: Who, writes: bool) -> Party {
         let unknown = Party { access: AccessKind::Load, strength: Strength::Plain, bytes: 1 << self.place_bits };
-        self.parties.get(&who.pc).copied().unwrap_or(unknown)
+        let party = self.parties.get(&who.pc).copied().unwrap_or(unknown);
+        match (party.strength, writes) {
+            (Strength::Bulk, false) => Party { access: AccessKind::Load, ..party },
+            _ => party,
+        }
     }
 
     #[cold]
-    fn tell(&self, log: &mut Log, who: Who, rival: Entry, lane: u32, place: usize) {
+    fn tell(&self, log: &mut Log, by: (Who, Party), rival: Entry, lane: u32, place: usize) {
         let other = rival.who(lane);
+        let earlier = self.party(other, rival.writes());
+        self.race(log, by, (other, earlier), self.base + ((place as u64) << self.place_bits));
+    }
+
+    fn race(&self, log: &mut Log, (who, later): (Who, Party), (other, earlier): (Who, Party), address: u64) {
         let within = match () {
             () if who.block != other.block => Within::Grid,
             () if who.warp() != other.warp() => Within::Block,
             () => Within::Warp,
         };
-        let what = What::Race {
-            space: self.space,
-            address: self.base + ((place as u64) << self.place_bits),
-            within,
-            later: self.party(who),
-            earlier: self.party(other),
-            other,
-        };
-        log.add(who, what);
+        log.add(who, What::Race { space: self.space, address, within, later, earlier, other });
     }
 }

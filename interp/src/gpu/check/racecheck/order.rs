@@ -74,6 +74,15 @@ pub(crate) struct Met {
     known: Known,
 }
 
+/// The knowledge of a thread that another one will have.
+#[derive(Debug, Clone)]
+pub(super) struct Told {
+    block: u32,
+    known: Rc<Known>,
+    /// The clock of the thread's warp then.
+    pub(super) clock: u32,
+}
+
 /// A warp of the block.
 #[derive(Debug)]
 struct Warp {
@@ -250,6 +259,14 @@ impl Order {
         }
         *arrived = Some(Rc::new(known));
         self.tick(warp);
+    }
+
+    /// The knowledge of a thread now, with its accesses so far, for the thread that learns it.
+    pub(super) fn tell(&mut self, warp: u32, lane: usize) -> Told {
+        let told = Told { block: self.block, known: Rc::new(self.together(warp, 1 << lane)), clock: self.clock(warp) };
+        self.publishing.insert(self.block);
+        self.tick(warp);
+        told
     }
 
     /// The knowledge with which the block's threads have arrived at the barrier of their cluster.

@@ -240,6 +240,16 @@ impl Shadow {
         rival.or(among)
     }
 
+    /// Compares an access with the earlier ones and does not keep it.
+    pub(super) fn peek(&mut self, place: usize, new: Newcomer) -> Option<Entry> {
+        let write = new.kept(self.writes.get(place));
+        if !write.is_none() && new.races(write) {
+            return Some(write);
+        }
+        let crowd = new.kept(self.crowds.get(place));
+        if crowd.is_none() { None } else { self.rival(crowd, new, || true) }
+    }
+
     /// Forgets the accesses to a place.
     pub(super) fn forget(&mut self, place: usize) {
         if !self.writes.get(place).is_none()

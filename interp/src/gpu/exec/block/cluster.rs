@@ -100,7 +100,7 @@ impl Cluster {
     fn stuck(&self) -> Option<usize> {
         let waits = |warp: &Warp| warp.live == 0 || warp.wait.is_some();
         let all = self.running().all(|(_, block)| block.warps.iter().all(waits));
-        let absent = |warp: &Warp| warp.wait.is_some_and(|wait| wait.barrier != OF_CLUSTER);
+        let absent = |warp: &Warp| warp.live & !warp.arrived[OF_CLUSTER as usize] != 0;
         let mut running = self.running().filter(|_| all);
         running.find(|(_, block)| block.warps.iter().any(absent)).map(|(rank, _)| rank)
     }
@@ -222,6 +222,8 @@ impl Worker<'_> {
             if warp.wait.is_some_and(|wait| wait.barrier == OF_CLUSTER) {
                 warp.passed = 0;
                 warp.release(0);
+            } else {
+                warp.passed &= !warp.release_parked(OF_CLUSTER);
             }
         }
     }

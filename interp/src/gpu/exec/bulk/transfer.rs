@@ -3,19 +3,22 @@
 use std::collections::HashMap;
 
 use super::super::block::cluster::Neighbours;
+use super::follow::Followed;
 use crate::gpu::check::{Check, Checker};
 use crate::gpu::code::Reduce;
 use crate::gpu::mem::cells::Cells;
 use crate::gpu::mem::written::Written;
 use crate::gpu::mem::{Snapshot, Touched, Ways};
-use crate::gpu::modifiers::Modifiers;
-use crate::gpu::semantics::{arrivals, float, native};
+use crate::gpu::semantics::arrivals;
 use crate::gpu::tensor_map::Element;
 
 /// The most copies of a cluster that are under way; the hardware may do the others at once.
 const MOST: usize = 1 << 12;
 /// The most bytes that they take on the host, unless a single one takes more.
 pub(in super::super) const MOST_BYTES: usize = 4 << 20;
+
+/// The copies that a unit of work inspects in a search.
+const SEARCHED: u64 = 16;
 
 /// A thread, by its block's rank and its number in the block.
 type Thread = (u32, u32);
@@ -55,13 +58,26 @@ pub(super) struct Transfer {
     pub(super) reduce: Option<Reduce>,
     /// The type of the elements of a tensor that it loads.
     pub(super) element: Option<Element>,
+    /// The copy as racecheck follows it.
+    pub(super) followed: Option<Box<Followed>>,
+}
+
+/// A copy that is under way.
+#[derive(Debug)]
+pub(super) struct Begun {
+    /// The thread that has begun it, and the number of the group that it is in.
+    thread: Thread,
+    group: u32,
+    pub(super) transfer: Transfer,
+    /// True if it has read, and only writes later.
+    has_read: bool,
 }
 
 /// The copies of a cluster that are under way.
 #[derive(Debug, Default)]
 pub(in super::super) struct Transfers {
-    /// Those that threads have begun, each with the number of the group that it is in.
-    list: Vec<(Thread, u32, Transfer)>,
+    /// The oldest one is the first.
+    list: Vec<Begun>,
     /// Bytes that they take on the host.
     bytes: usize,
     /// The number of groups that each thread has committed.
@@ -90,7 +106,8 @@ impl Transfer {
     /// Bytes that it takes on the host.
     fn room(&self) -> usize {
         let held = |piece: &Piece| if let Source::Held(bytes, _) = &piece.from { bytes.len() } else { 0 };
-        self.pieces.iter().map(|piece| size_of::<Piece>() + held(piece)).sum()
+        let followed = self.followed.as_ref().map_or(0, |followed| followed.room());
+        followed + self.pieces.iter().map(|piece| size_of::<Piece>() + held(piece)).sum::<usize>()
     }
 }
 
@@ -105,17 +122,23 @@ impl Transfers {
         self.list.is_empty()
     }
 
-    /// Takes up a copy. Returns the oldest ones, which are to be done, if there are too many.
+    /// The work of a search among them.
+    pub(super) fn search_work(&self) -> u64 {
+        self.list.len() as u64 / SEARCHED
+    }
+
+    /// Takes up a copy. Returns the older half of all, which are to be done, if there are too many.
     pub(super) fn start(&mut self, thread: Thread, transfer: Transfer) -> Vec<Transfer> {
         let group = self.groups.get(&thread).copied().unwrap_or(0);
-        self.put_back(thread, group, transfer);
+        self.bytes += transfer.room();
+        self.list.push(Begun { thread, group, transfer, has_read: false });
         let (mut left, mut bytes) = (self.list.len(), self.bytes);
         if left <= MOST && bytes <= MOST_BYTES {
             return Vec::new();
         }
-        self.take(|_, transfer| {
-            let is_due = left > MOST || left > 1 && bytes > MOST_BYTES;
-            (left, bytes) = (left - 1, bytes - transfer.room());
+        self.take(|begun| {
+            let is_due = left > MOST / 2 || left > 1 && bytes > MOST_BYTES / 2;
+            (left, bytes) = (left - 1, bytes - begun.transfer.room());
             is_due
         })
     }
@@ -125,21 +148,24 @@ impl Transfers {
         *group = group.wrapping_add(1);
     }
 
-    /// Takes the copies of a thread's groups but the latest `left`, each with its group.
-    pub(super) fn of_groups(&mut self, thread: Thread, left: u32) -> Vec<(u32, Transfer)> {
-        let now = self.groups.get(&thread).copied().unwrap_or(0);
-        let due = |(of, group, transfer): &mut (Thread, u32, Transfer)| {
-            *of == thread && transfer.barrier.is_none() && now.wrapping_sub(*group) > left
+    /// Takes the copies of a warp's groups but the latest `left` of each lane; `to_read`: only
+    /// those that have not read yet.
+    pub(super) fn of_groups(&mut self, (rank, warp, lanes): (u32, u32, u32), left: u32, to_read: bool) -> Vec<Begun> {
+        let groups = &self.groups;
+        let due = |Begun { thread, group, transfer, has_read }: &mut Begun| {
+            let is_own = thread.0 == rank && thread.1 / 32 == warp && lanes >> (thread.1 % 32) & 1 == 1;
+            let now = || groups.get(thread).copied().unwrap_or(0);
+            is_own && transfer.barrier.is_none() && !(to_read && *has_read) && now().wrapping_sub(*group) > left
         };
-        let taken: Vec<_> = self.list.extract_if(.., due).map(|(_, group, transfer)| (group, transfer)).collect();
-        self.bytes -= taken.iter().map(|(_, transfer)| transfer.room()).sum::<usize>();
+        let taken: Vec<Begun> = self.list.extract_if(.., due).collect();
+        self.bytes -= taken.iter().map(|begun| begun.transfer.room()).sum::<usize>();
         taken
     }
 
-    /// Takes up a copy again.
-    pub(super) fn put_back(&mut self, thread: Thread, group: u32, transfer: Transfer) {
-        self.bytes += transfer.room();
-        self.list.push((thread, group, transfer));
+    /// Takes up a copy again, which has read.
+    pub(super) fn put_back(&mut self, begun: Begun) {
+        self.bytes += begun.transfer.room();
+        self.list.push(Begun { has_read: true, ..begun });
     }
 
     /// Returns whether copies take more bytes than they may.
@@ -149,18 +175,22 @@ impl Transfers {
 
     /// Takes the copies that announce themselves at a barrier.
     pub(super) fn at(&mut self, barrier: Place) -> Vec<Transfer> {
-        self.take(|_, transfer| transfer.barrier == Some(barrier))
+        self.take(|begun| begun.transfer.barrier == Some(barrier))
     }
 
     /// Takes the copies in groups of the block of this rank.
     pub(super) fn of_block(&mut self, rank: u32) -> Vec<Transfer> {
-        self.take(|thread, transfer| thread.0 == rank && transfer.barrier.is_none())
+        self.take(|begun| begun.thread.0 == rank && begun.transfer.barrier.is_none())
+    }
+
+    /// Takes all copies.
+    pub(super) fn all(&mut self) -> Vec<Transfer> {
+        self.take(|_| true)
     }
 
     /// Takes the copies that are due, in their order.
-    fn take(&mut self, mut due: impl FnMut(&Thread, &Transfer) -> bool) -> Vec<Transfer> {
-        let due = |(thread, _, transfer): &mut (Thread, u32, Transfer)| due(thread, transfer);
-        let taken: Vec<Transfer> = self.list.extract_if(.., due).map(|(.., transfer)| transfer).collect();
+    fn take(&mut self, mut due: impl FnMut(&Begun) -> bool) -> Vec<Transfer> {
+        let taken: Vec<Transfer> = self.list.extract_if(.., |begun| due(begun)).map(|begun| begun.transfer).collect();
         self.bytes -= taken.iter().map(Transfer::room).sum::<usize>();
         taken
     }
@@ -176,8 +206,17 @@ pub(super) struct Unit<'a> {
 }
 
 impl Unit<'_> {
-    /// Does a copy, and announces its bytes.
-    pub(super) fn finish(&mut self, transfer: Transfer) {
+    /// Does a copy in a group, which its own thread has seen.
+    pub(super) fn finish_own(&mut self, transfer: Transfer) {
+        let thread = transfer.followed.as_ref().map(|followed| followed.copy.who.thread);
+        self.finish(transfer, thread);
+    }
+
+    /// Does a copy, and announces its bytes. A thread of the running block may have seen it.
+    pub(super) fn finish(&mut self, mut transfer: Transfer, seen_by: Option<u32>) {
+        if let Some(followed) = &mut transfer.followed {
+            self.told(followed, seen_by, false);
+        }
         for Piece { to, from, bytes } in transfer.pieces {
             let (held, is_written) = self.read(from, bytes, transfer.element);
             self.write(to, &held, is_written, transfer.reduce);
@@ -191,6 +230,10 @@ impl Unit<'_> {
 
     /// Reads the bytes of a copy, which it writes later.
     pub(super) fn hold(&mut self, transfer: &mut Transfer) {
+        if let Some(followed) = &mut transfer.followed {
+            let thread = followed.copy.who.thread;
+            self.told(followed, Some(thread), true);
+        }
         for piece in &mut transfer.pieces {
             let from = std::mem::replace(&mut piece.from, Source::Held(Vec::new(), true));
             let (bytes, is_written) = self.read(from, piece.bytes, transfer.element);
@@ -273,7 +316,7 @@ fn load(cells: &impl Cells, offset: u64, bytes: u32) -> Vec<u8> {
     all
 }
 
-/// Stores bytes, or adds their elements to those that are there.
+/// Stores bytes, or changes the elements that are there by theirs.
 fn store(cells: &impl Cells, offset: u64, bytes: &[u8], reduce: Option<Reduce>) {
     if let Some(reduce) = reduce {
         let width = reduce.width();
@@ -294,32 +337,6 @@ fn store(cells: &impl Cells, offset: u64, bytes: &[u8], reduce: Option<Reduce>) 
             None => {
                 cells.store8(at, rest[0]);
                 done += 1;
-            }
-        }
-    }
-}
-
-impl Reduce {
-    /// Bytes of an element.
-    fn width(self) -> u8 {
-        match self {
-            Self::F16 | Self::Bf16 => 2,
-            Self::U32 | Self::F32 => 4,
-            Self::U64 => 8,
-        }
-    }
-
-    /// The sum of two elements.
-    fn apply(self, old: u64, added: u64) -> u64 {
-        let halves = |modifiers| u64::from(float::add(modifiers, old as u16, added as u16));
-        match self {
-            Self::F16 => halves(Modifiers::F16),
-            Self::Bf16 => halves(Modifiers::BF16),
-            Self::U32 => u64::from((old as u32).wrapping_add(added as u32)),
-            Self::U64 => old.wrapping_add(added),
-            Self::F32 => {
-                let sum = f32::from_bits(old as u32) + f32::from_bits(added as u32);
-                u64::from(native::canonical32(sum).to_bits())
             }
         }
     }

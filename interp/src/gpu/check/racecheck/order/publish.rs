@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::{Known, Order};
+use super::{Known, Order, Told};
 use crate::gpu::modifiers::Sync;
 use crate::gpu::vocabulary::lanes_of;
 
@@ -179,6 +179,19 @@ impl Order {
             };
             state.learn(lane, learnt);
         }
+    }
+
+    /// Adds what another thread has told to a thread's knowledge.
+    pub(in super::super) fn learn(&mut self, warp: u32, lane: usize, told: &Told) {
+        let known = match told.block == self.block {
+            true => told.known.clone(),
+            false => {
+                let (known, work) = told.known.moved(told.block, self.block);
+                self.work += work;
+                Rc::new(known)
+            }
+        };
+        self.receive(warp, lane, &mut News { near: Some(known), far: None }, false);
     }
 
     /// Follows a strong read of a place that holds this message, if there is one.
