@@ -38,7 +38,7 @@ const ROOMS: &[(&str, &str, &[&[&str]])] = &[
         "gpu",
         &[
             &["vocabulary"],
-            &["mem", "model", "modifiers"],
+            &["mem", "model", "modifiers", "reduce"],
             // The text of PTX, and the computations of its instructions.
             &["isa", "parse", "reason", "semantics", "tensor_map", "variables"],
             &["code", "spelling"],

@@ -30,7 +30,7 @@ fn clustered() -> String {
     .concat()
 }
 
-/// What the blocks of a grid of 16 write in clusters of this size.
+/// The words that the blocks of a grid of 16 write in clusters of this size.
 fn ranks(size: i32) -> Vec<i32> {
     (0..16).map(|block| block % size + 10 * size + 100 * (block / size * size + (block + 1) % size)).collect()
 }

@@ -1,8 +1,6 @@
 //! The code of a kernel: flat, over numbered registers, with the data that launches and messages
 //! also need.
 
-mod reduce;
-
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -12,8 +10,8 @@ use super::model::atomics::Update;
 use super::modifiers::Sync;
 use super::parse::ast::Span;
 use super::parse::beginning;
+use super::reduce::{Change, Number};
 use super::vocabulary::{AccessKind, File, LANES, Space};
-pub(crate) use reduce::{Change, Number, Reduce};
 
 /// The most instructions of a kernel, far beyond what compilers emit. The limit exists because the
 /// analysis of control flow is quadratic in the worst case.

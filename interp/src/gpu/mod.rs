@@ -20,6 +20,7 @@ mod modifiers;
 mod module;
 mod parse;
 mod reason;
+mod reduce;
 mod report;
 mod semantics;
 mod spelling;

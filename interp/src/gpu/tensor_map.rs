@@ -4,7 +4,7 @@
 //! with a mark that says so.
 
 use crate::error::counted;
-use crate::gpu::code::Number;
+use crate::gpu::reduce::Number;
 
 /// Bytes of a map.
 pub const BYTES: usize = 128;

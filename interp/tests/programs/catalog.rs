@@ -107,8 +107,8 @@ impl Catalog {
         let mut seen: HashSet<(String, usize)> = HashSet::new();
         for form in forms {
             let Operands::Values { result, sources } = form.operands() else {
-                // With a space it is a step of another instruction, and spelled by none. What sends
-                // registers needs a barrier.
+                // A pattern with a space is a step of another instruction, which nothing spells. An
+                // instruction that sends registers needs a barrier.
                 let sends = ["st.async", "red.async"].iter().any(|name| form.pattern().starts_with(name));
                 if !form.pattern().contains(' ') && !sends {
                     others.push(form);

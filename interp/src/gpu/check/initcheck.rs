@@ -11,37 +11,37 @@
 
 use super::{Access, Check, Log, Problem, What, Who};
 use crate::gpu::code::Code;
-use crate::gpu::mem::written::Written;
+use crate::gpu::mem::marked::Marked;
 use crate::gpu::mem::{Allocation, filled};
 use crate::gpu::vocabulary::{FULL, LANES, Space, lanes_of};
 
 /// The bytes that a block has written to its shared and local memory.
 #[derive(Debug)]
 pub(super) struct Initcheck {
-    shared: Written,
+    shared: Marked,
     /// One for each warp.
-    local: Vec<Written>,
+    local: Vec<Marked>,
 }
 
 impl Initcheck {
     pub(super) fn new(code: &Code, warps: u32, shared_bytes: u64) -> Option<Self> {
         let local_bytes = LANES as u64 * code.local_stride();
-        let local = filled(warps as usize, || Written::none(local_bytes))?;
-        Some(Self { shared: Written::none(shared_bytes), local })
+        let local = filled(warps as usize, || Marked::none(local_bytes))?;
+        Some(Self { shared: Marked::none(shared_bytes), local })
     }
 
     /// Makes the state for a block that will run beside the others.
     pub(super) fn another(&self) -> Self {
-        Self { shared: self.shared.another(), local: self.local.iter().map(Written::another).collect() }
+        Self { shared: self.shared.another(), local: self.local.iter().map(Marked::another).collect() }
     }
 
     pub(super) fn begin(&mut self) {
         self.shared.clear();
-        self.local.iter_mut().for_each(Written::clear);
+        self.local.iter_mut().for_each(Marked::clear);
     }
 
     /// The bytes of shared memory that have been written.
-    pub(super) fn of_shared(&self) -> &Written {
+    pub(super) fn of_shared(&self) -> &Marked {
         &self.shared
     }
 
@@ -67,7 +67,7 @@ pub(super) fn global(log: &mut Log, block: u64, access: &Access, allocation: &Al
 
 /// Checks an access to these places of some memory, for global memory to those of an allocation.
 fn look(
-    written: &Written,
+    written: &Marked,
     log: &mut Log,
     block: u64,
     access: &Access,
@@ -91,7 +91,7 @@ fn look(
 }
 
 /// Marks the bytes of an access at these places.
-fn add(marked: &Written, access: &Access, places: &[u64; LANES]) {
+fn add(marked: &Marked, access: &Access, places: &[u64; LANES]) {
     match whole(access, places) {
         Some((place, bytes)) => marked.add(place, bytes),
         None => lanes_of(access.mask).for_each(|lane| marked.add(places[lane], u64::from(access.bytes))),

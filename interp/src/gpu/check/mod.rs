@@ -64,7 +64,7 @@ pub(crate) use racecheck::MAX_BLOCKS as MAX_RACECHECK_BLOCKS;
 use super::code::{self, Code};
 use super::invalid;
 use super::mem::Allocation;
-use super::mem::written::Written;
+use super::mem::marked::Marked;
 use super::modifiers::Sync;
 use super::vocabulary::{AccessKind, LANES};
 use crate::error::Error;
@@ -233,7 +233,7 @@ impl<'a> At<'a, OfBlock> {
 
 impl OfBlock {
     /// The bytes of the block's shared memory that have been written, if initcheck follows them.
-    pub(crate) fn written(&self) -> Option<&Written> {
+    pub(crate) fn written(&self) -> Option<&Marked> {
         self.initcheck.as_ref().map(Initcheck::of_shared)
     }
 }
@@ -405,7 +405,7 @@ impl Checker {
     }
 
     /// The bytes of the block's shared memory that have been written, if initcheck follows them.
-    pub(crate) fn written(&self) -> Option<&Written> {
+    pub(crate) fn written(&self) -> Option<&Marked> {
         self.initcheck.as_ref().map(Initcheck::of_shared)
     }
 

@@ -2,10 +2,11 @@
 
 use super::operands::{access, operand_count};
 use super::{Draft, Lowering, Refusal, Result, Slot};
-use crate::gpu::code::{Access, Bulk, Change, Number, PresetValue, Tensor};
+use crate::gpu::code::{Access, Bulk, PresetValue, Tensor};
 use crate::gpu::isa::Op;
 use crate::gpu::mem::space;
 use crate::gpu::parse::ast::Operand;
+use crate::gpu::reduce::{Change, Number};
 use crate::gpu::vocabulary::{File, Kind};
 
 impl<'t> Lowering<'_, 't> {

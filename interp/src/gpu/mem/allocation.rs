@@ -18,7 +18,7 @@ use super::filled;
 use super::global::ADDRESS_BITS;
 use super::heap::Heap;
 use super::host::Words;
-use super::written::Written;
+use super::marked::Marked;
 
 /// Bytes that an address-only allocation keeps for all of its addresses: a power of two, and more
 /// than one access.
@@ -42,9 +42,9 @@ pub(crate) struct Allocation {
     /// multiple of 4.
     pub(super) words: Words,
     /// The bytes that the host, or a followed launch, has written.
-    pub(crate) written: Written,
+    pub(crate) written: Marked,
     /// The bytes that the host, or a followed launch, has read.
-    pub(crate) read: Written,
+    pub(crate) read: Marked,
     /// The number of earlier launches whose writes were not followed.
     pub(super) born: u64,
     /// The number of the GPU that has it.
@@ -93,7 +93,7 @@ impl Allocation {
     }
 
     fn with(base: u64, bytes: u64, born: u64, words: Words) -> Self {
-        let (written, read) = (Written::none(bytes), Written::none(bytes));
+        let (written, read) = (Marked::none(bytes), Marked::none(bytes));
         let (mask, gpu, heap) = (u64::MAX, 0, None);
         Self { base, bytes, mask, words, written, read, born, gpu, constant: false, of_host: false, heap }
     }

@@ -11,8 +11,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::allocation::{Allocation, POISON};
 use super::cells::Cells;
 use super::global::Memory;
+use super::marked::Marked;
 use super::nearest::Nearest;
-use super::written::Written;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::gpu::invalid;
 
@@ -27,7 +27,7 @@ const GRAIN: u64 = 16;
 pub(super) struct Heap {
     chunks: Mutex<Chunks>,
     /// The bytes that belong to live chunks.
-    live: Written,
+    live: Marked,
 }
 
 /// Places in a heap, as offsets.
@@ -63,7 +63,7 @@ impl Heap {
             live: BTreeMap::new(),
             freed: BTreeMap::new(),
         };
-        Self { chunks: Mutex::new(chunks), live: Written::none(bytes) }
+        Self { chunks: Mutex::new(chunks), live: Marked::none(bytes) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Chunks> {

@@ -10,7 +10,7 @@ mod nearest;
 pub(crate) mod space;
 mod touched;
 mod unread;
-pub(crate) mod written;
+pub(crate) mod marked;
 
 pub(crate) use allocation::{Allocation, POISON};
 pub use global::Memory;

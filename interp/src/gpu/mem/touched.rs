@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use super::global::ADDRESS_BITS;
-use super::written::{mark, words};
+use super::marked::{mark, words};
 
 /// The words of bits that a bit of [`Part::pages`] stands for: 4 KiB of an allocation.
 const PAGE: usize = 64;

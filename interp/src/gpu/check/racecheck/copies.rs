@@ -2,7 +2,7 @@
 //!
 //! Where a copy begins, it races with accesses that do not come before. While it is under way, any
 //! access that conflicts with it races, whatever orders the threads. Where a thread sees its end,
-//! it becomes an access of that thread, who then knows what the copy's own thread knew when it
+//! it becomes an access of that thread, which then knows what the copy's own thread knew when it
 //! began.
 
 use std::collections::BTreeMap;

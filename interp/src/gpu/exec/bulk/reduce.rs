@@ -1,8 +1,8 @@
 //! The functions by which copies change the elements that are there: `cp.reduce.async.bulk`.
 
-use crate::gpu::code::{Change, Number, Reduce};
 use crate::gpu::exec::atomic::Operand as _;
 use crate::gpu::modifiers::Modifiers;
+use crate::gpu::reduce::{Change, Number, Reduce};
 use crate::gpu::semantics::{float, native};
 
 impl Reduce {

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use super::super::block::cluster::Neighbours;
 use super::follow::Followed;
 use crate::gpu::check::{Check, Checker};
-use crate::gpu::code::Reduce;
 use crate::gpu::mem::cells::Cells;
-use crate::gpu::mem::written::Written;
+use crate::gpu::mem::marked::Marked;
 use crate::gpu::mem::{Snapshot, Touched, Ways};
+use crate::gpu::reduce::Reduce;
 use crate::gpu::semantics::arrivals;
 use crate::gpu::tensor_map::Element;
 
@@ -293,7 +293,7 @@ impl Unit<'_> {
     }
 
     /// Passes what initcheck knows of a block's shared memory.
-    fn of_block(&self, rank: u32, with: impl FnMut(&Written)) {
+    fn of_block(&self, rank: u32, with: impl FnMut(&Marked)) {
         let Some(checker) = self.checker.as_deref() else { return };
         if rank as usize == self.neighbours.rank {
             checker.written().into_iter().for_each(with);

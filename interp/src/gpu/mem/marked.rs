@@ -1,38 +1,38 @@
-//! Tracks which bytes have been written, with a bit for each. The bits are created once they are
-//! needed.
+//! Marks bytes, such as those that have been written, with a bit for each. The bits are created
+//! once they are needed.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// The bytes of some memory that have been written.
+/// The bytes of some memory that are marked, such as those that have been written.
 ///
-/// Accesses are relaxed: a caller that writes on one thread and reads on another orders the two
+/// Accesses are relaxed: a caller that marks on one thread and looks on another orders the two
 /// itself.
 #[derive(Debug)]
-pub(crate) struct Written {
+pub(crate) struct Marked {
     bytes: u64,
     all: AtomicBool,
     bits: OnceLock<Box<[AtomicU64]>>,
 }
 
-impl Written {
-    /// None of `bytes` bytes are written.
+impl Marked {
+    /// Marks none of `bytes` bytes.
     pub(crate) fn none(bytes: u64) -> Self {
         Self { bytes, all: AtomicBool::new(false), bits: OnceLock::new() }
     }
 
-    /// The same number of bytes, none of them written.
+    /// The same number of bytes, none of them marked.
     pub(crate) fn another(&self) -> Self {
         Self::none(self.bytes)
     }
 
-    /// Returns whether all bytes are written, as far as that is known without a look at each.
+    /// Returns whether all bytes are marked, as far as that is known without a look at each.
     #[inline]
     pub(crate) fn is_all(&self) -> bool {
         self.all.load(Relaxed)
     }
 
-    /// Marks the `bytes` bytes at `offset` as written; they are in bounds.
+    /// Marks the `bytes` bytes at `offset`, which are in bounds.
     pub(crate) fn add(&self, offset: u64, bytes: u64) {
         if self.is_all() || bytes == 0 {
             return;
@@ -47,7 +47,7 @@ impl Written {
         mark(bits, offset, bytes);
     }
 
-    /// Marks the `bytes` bytes at `offset` as unwritten, unless all bytes count as written.
+    /// Takes the marks off the `bytes` bytes at `offset`, unless all bytes count as marked.
     pub(super) fn remove(&self, offset: u64, bytes: u64) {
         let Some(bits) = self.bits.get() else { return };
         for (word, mask) in words(offset, bytes) {
@@ -55,7 +55,7 @@ impl Written {
         }
     }
 
-    /// Returns whether all of the `bytes` bytes at `offset` are written; they are in bounds.
+    /// Returns whether all of the `bytes` bytes at `offset`, which are in bounds, are marked.
     pub(crate) fn holds(&self, offset: u64, bytes: u64) -> bool {
         if self.is_all() {
             return true;
@@ -64,13 +64,13 @@ impl Written {
         words(offset, bytes).all(|(word, mask)| bits[word].load(Relaxed) & mask == mask)
     }
 
-    /// Returns the number of bytes that are written here and not in `other`, which has as many.
+    /// Returns the number of bytes that are marked here and not in `other`, which has as many.
     pub(super) fn without(&self, other: &Self) -> u64 {
         if other.is_all() {
             return 0;
         }
-        let word = |written: &Self, number: usize, mask: u64| match written.bits.get() {
-            _ if written.is_all() => mask,
+        let word = |marked: &Self, number: usize, mask: u64| match marked.bits.get() {
+            _ if marked.is_all() => mask,
             Some(bits) => bits[number].load(Relaxed) & mask,
             None => 0,
         };
@@ -81,7 +81,7 @@ impl Written {
         alone.map(|bits| u64::from(bits.count_ones())).sum()
     }
 
-    /// Marks all bytes as unwritten.
+    /// Takes all marks off.
     pub(crate) fn clear(&mut self) {
         *self.all.get_mut() = false;
         self.bits.get_mut().into_iter().flat_map(|bits| bits.iter_mut()).for_each(|word| *word.get_mut() = 0);
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn bytes_are_told_apart() {
-        let mut written = Written::none(300);
+        let mut written = Marked::none(300);
         assert!(!written.holds(0, 1) && written.holds(0, 0));
         written.add(60, 70);
         for (offset, bytes, held) in [(60, 70, true), (59, 2, false), (129, 1, true), (129, 2, false), (64, 64, true)] {
@@ -130,14 +130,14 @@ mod tests {
         for (offset, bytes, held) in [(60, 1, true), (61, 1, false), (127, 1, false), (128, 2, true)] {
             assert_eq!(written.holds(offset, bytes), held, "{bytes} bytes at {offset}");
         }
-        let read = Written::none(300);
+        let read = Marked::none(300);
         assert_eq!((written.without(&read), read.without(&written)), (3, 0));
         read.add(128, 172);
         assert_eq!((written.without(&read), read.without(&written)), (1, 170));
         written.add(0, 300);
         assert!(written.holds(0, 300) && written.is_all());
         assert_eq!((written.without(&read), read.without(&written)), (128, 0));
-        assert_eq!(written.without(&Written::none(300)), 300);
+        assert_eq!(written.without(&Marked::none(300)), 300);
         written.clear();
         assert!(!written.holds(60, 1) && !written.is_all());
     }
