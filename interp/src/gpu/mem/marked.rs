@@ -97,10 +97,16 @@ impl Marked {
 
 /// Sets a range of bits.
 pub(super) fn mark(bits: &[AtomicU64], offset: u64, count: u64) {
-    for (word, mask) in words(offset, count) {
+    let set = |word: usize, mask: u64| {
         if bits[word].load(Relaxed) & mask != mask {
             bits[word].fetch_or(mask, Relaxed);
         }
+    };
+    // Most accesses of a lane are within a word.
+    if (1..64).contains(&count) && offset % 64 + count <= 64 {
+        set((offset / 64) as usize, ((1 << count) - 1) << (offset % 64));
+    } else {
+        words(offset, count).for_each(|(word, mask)| set(word, mask));
     }
 }
 
