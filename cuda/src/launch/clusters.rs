@@ -24,7 +24,8 @@ pub(super) fn check_model(function: &Function) -> Outcome {
 
 /// Returns the most blocks of a cluster of a kernel's launches.
 pub(super) fn most(function: &Function) -> u64 {
-    if function.allows_non_portable() { LARGEST } else { PORTABLE }
+    let possible = if function.allows_non_portable() { LARGEST } else { PORTABLE };
+    function.kernel.max_cluster().map_or(possible, |own| own.min(possible))
 }
 
 /// Refuses clusters of a launch that are not possible; `given` is the shape that the launch gives.
@@ -32,7 +33,7 @@ pub(super) fn check(function: &Function, shape: &LaunchShape, given: Option<[c_u
     let (own, name) = (function.kernel.cluster(), function.kernel.name());
     let refused = |why: String| Err(Failure::new(code::INVALID_CLUSTER_SIZE, why));
     let Some(cluster) = given.map(|extents| extents.map(u64::from)).or(own) else {
-        if function.kernel.needs_clusters() {
+        if function.kernel.asks_for_clusters() {
             return refused(format!("kernel {name:?} asks for clusters without a shape; give the launch a shape"));
         }
         return Ok(());
@@ -53,7 +54,7 @@ pub(super) fn check(function: &Function, shape: &LaunchShape, given: Option<[c_u
     if blocks > most(function) {
         return refused(format!(
             "a launch of kernel {name:?} has clusters of {}, and at most {} are possible; clusters of up to {LARGEST} need \
-             CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
+             CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, and a kernel whose `.maxclusterrank` allows them",
             counted(blocks, "block"),
             most(function)
         ));

@@ -96,8 +96,10 @@ impl Settings {
             attribute::CLUSTER_SCHEDULING => self.scheduling = within(0, 2)?,
             attribute::CLUSTER_WIDTH..=attribute::CLUSTER_DEPTH => {
                 // A launch tells whether the three of them are a shape.
+                let axis = (number - attribute::CLUSTER_WIDTH) as usize;
                 match kernel.cluster() {
-                    None => self.cluster[(number - attribute::CLUSTER_WIDTH) as usize] = within(0, c_int::MAX)?,
+                    None => self.cluster[axis] = within(0, c_int::MAX)?,
+                    Some(own) if u64::try_from(value) == Ok(own[axis]) => {}
                     Some(own) => {
                         let name = kernel.name();
                         let why = format!(
@@ -126,7 +128,7 @@ impl Settings {
             attribute::CACHE_MODE_CA => 0,
             attribute::MAX_DYNAMIC_SHARED => count(self.dynamic_shared(kernel).into()),
             attribute::CARVEOUT => self.carveout,
-            attribute::CLUSTER_MUST_BE_SET => c_int::from(kernel.needs_clusters()),
+            attribute::CLUSTER_MUST_BE_SET => c_int::from(kernel.asks_for_clusters()),
             attribute::CLUSTER_WIDTH..=attribute::CLUSTER_DEPTH => {
                 let axis = (number - attribute::CLUSTER_WIDTH) as usize;
                 kernel.cluster().map_or(self.cluster[axis], |extents| count(extents[axis]))

@@ -25,6 +25,8 @@ fn clustered() -> String {
         &kernel("pairs", ".reqnctapercluster 2"),
         &kernel("asks", ".explicitcluster"),
         &kernel("wide", ".reqnctapercluster 16"),
+        &kernel("both", ".explicitcluster .reqnctapercluster 2"),
+        &kernel("most", ".maxclusterrank 4"),
         "\0",
     ]
     .concat()
@@ -39,7 +41,8 @@ fn ranks(size: i32) -> Vec<i32> {
 fn a_launch_gives_the_shape_of_clusters_that_a_kernel_lacks() {
     let _context = Context::new();
     let text = clustered();
-    let [free, pairs, asks, wide] = ["free\0", "pairs\0", "asks\0", "wide\0"].map(|name| kernel(&text, name));
+    let [free, pairs, asks, wide, most] =
+        ["free\0", "pairs\0", "asks\0", "wide\0", "most\0"].map(|name| kernel(&text, name));
     let out = upload(&[0; 16]);
     let launch_in = |function: u64, cluster: Option<[u32; 3]>| {
         let params = [(&raw const out).cast::<c_void>()];
@@ -56,6 +59,7 @@ fn a_launch_gives_the_shape_of_clusters_that_a_kernel_lacks() {
         (pairs, None, 2),
         (pairs, Some([2, 1, 1]), 2),
         (asks, Some([4, 1, 1]), 4),
+        (most, Some([4, 1, 1]), 4),
     ] {
         assert_eq!(launch_in(function, cluster), 0, "{cluster:?}");
         assert_eq!(download(out, 16), ranks(size), "{cluster:?}");
@@ -69,6 +73,7 @@ fn a_launch_gives_the_shape_of_clusters_that_a_kernel_lacks() {
         (free, Some([16, 1, 1])),
         (wide, None),
         (asks, None),
+        (most, Some([8, 1, 1])),
     ] {
         assert_eq!(launch_in(function, cluster), BAD_CLUSTER, "{cluster:?}");
     }
@@ -85,14 +90,14 @@ fn a_launch_gives_the_shape_of_clusters_that_a_kernel_lacks() {
 fn a_program_may_set_the_clusters_of_a_kernel() {
     let _context = Context::new();
     let text = clustered();
-    let [free, pairs, asks] = ["free\0", "pairs\0", "asks\0"].map(|name| kernel(&text, name));
+    let [free, pairs, asks, both] = ["free\0", "pairs\0", "asks\0", "both\0"].map(|name| kernel(&text, name));
     let get = |function: u64, number: i32| {
         let mut value = -1;
         ok!(cuFuncGetAttribute(&raw mut value, number, function));
         value
     };
-    assert_eq!([get(free, 10), get(pairs, 10), get(asks, 10)], [0, 0, 1]);
-    assert_eq!(call!(cuFuncSetAttribute(pairs, 11, 2)), 800);
+    assert_eq!([get(free, 10), get(pairs, 10), get(asks, 10), get(both, 10)], [0, 0, 1, 1]);
+    assert_eq!([1, 2, 4].map(|width| call!(cuFuncSetAttribute(pairs, 11, width))), [800, 0, 800]);
     assert_eq!([get(free, 11), get(pairs, 11)], [0, 2]);
     let out = upload(&[0; 1]);
     ok!(cuFuncSetAttribute(free, 11, 1));

@@ -297,11 +297,17 @@ impl Kernel {
         Self { architecture, ..self.clone() }
     }
 
-    /// Returns whether a launch must give a shape of clusters, because the PTX asks for clusters
-    /// and gives none.
+    /// Returns whether the PTX asks for launches in clusters, by `.explicitcluster`. A launch gives
+    /// their shape, unless the PTX does.
     #[doc(hidden)]
-    pub fn needs_clusters(&self) -> bool {
-        self.inner.bounds.has_clusters && self.inner.bounds.cluster.is_none()
+    pub fn asks_for_clusters(&self) -> bool {
+        self.inner.bounds.has_clusters
+    }
+
+    /// The most blocks of a cluster, if the PTX limits them.
+    #[doc(hidden)]
+    pub fn max_cluster(&self) -> Option<u64> {
+        self.inner.bounds.max_cluster
     }
 
     /// Returns the same kernel for launches in clusters of this shape in blocks.
@@ -319,6 +325,11 @@ impl Kernel {
             Some(own) if own == wanted => return Ok(self.clone()),
             Some(own) => return Err(refused(format!("it was compiled for those of {own:?}; use that shape"))),
             None => check_cluster(wanted).map_err(refused)?,
+        }
+        if let Some(most) = self.inner.bounds.max_cluster
+            && wanted.iter().product::<u64>() > most
+        {
+            return Err(refused(format!("its `.maxclusterrank` is {most}; use smaller clusters")));
         }
         let mut known = self.inner.clustered.lock().unwrap_or_else(PoisonError::into_inner);
         let inner = known.entry(wanted).or_insert_with(|| Arc::new(self.inner.in_clusters(wanted)));

@@ -101,6 +101,8 @@ pub(crate) struct Bounds {
     pub(crate) cluster: Option<[u64; 3]>,
     /// `.explicitcluster`: a launch has clusters, whose shape it gives unless `cluster` does.
     pub(crate) has_clusters: bool,
+    /// `.maxclusterrank`: the most blocks of a cluster.
+    pub(crate) max_cluster: Option<u64>,
     /// A directive that changes the meaning of a launch in a way that the software GPU does not
     /// have.
     pub(crate) foreign: Option<&'static str>,

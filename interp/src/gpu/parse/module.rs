@@ -151,12 +151,13 @@ impl<'t> Parser<'t> {
         let mut bounds = Bounds::default();
         while let Some(word) = self.peek_word() {
             match word {
-                ".maxntid" | ".reqntid" | ".reqnctapercluster" => {
+                ".maxntid" | ".reqntid" | ".reqnctapercluster" | ".maxclusterrank" => {
                     self.at += 1;
                     let extents = self.extents()?;
                     match word {
                         ".maxntid" => bounds.max_threads = Some(extents.iter().fold(1, |a, b| a.saturating_mul(*b))),
                         ".reqntid" => bounds.required = Some(extents),
+                        ".maxclusterrank" => bounds.max_cluster = Some(extents[0]),
                         _ => bounds.cluster = Some(extents),
                     }
                 }
@@ -202,7 +203,6 @@ impl<'t> Parser<'t> {
             | ".maxnctapersm"
             | ".maxnreg"
             | ".local_maxnreg"
-            | ".maxclusterrank"
             | ".abi_preserve"
             | ".abi_preserve_control" => {
                 self.at += 1;
