@@ -270,7 +270,7 @@ fn a_kernel_that_cannot_run_is_named_with_its_line() {
     folder.launch("foreign", "1", &["f32[4]=zeros"], &[]).failed(&[
         "tex.level.of.nothing",
         "\"foreign\"",
-        "PTX line 29",
+        "PTX line 35",
     ]);
     folder.launch("absent", "1", &[], &[]).failed(&["no kernel `absent`", "twice, scalars, foreign"]);
     run_ptx(&data("probes-h100.json")).failed(&["probes-h100.json"]);
