@@ -272,7 +272,7 @@ fn a_kernel_that_cannot_run_is_named_with_its_line() {
         "\"foreign\"",
         "PTX line 35",
     ]);
-    folder.launch("absent", "1", &[], &[]).failed(&["no kernel `absent`", "twice, scalars, foreign"]);
+    folder.launch("absent", "1", &[], &[]).failed(&["no kernel `absent`", "twice, scalars, rest, foreign"]);
     run_ptx(&data("probes-h100.json")).failed(&["probes-h100.json"]);
     run_ptx(Path::new("absent.ptx")).failed(&["cannot read absent.ptx"]);
 }
