@@ -4,10 +4,9 @@
 //! from there they continue together. This is the classic reconvergence stack, as in GPGPU-Sim's
 //! `simt_stack`; the warp's own fields are its top.
 //!
-//! Of the paths that are still to run, the first in program order runs. So paths that lead to the
-//! same place before the post-dominator meet there already, as in "SIMD Re-Convergence At Thread
-//! Frontiers" (Diamos and others, 2011): the second condition of `a || b` and the body that both
-//! lead to run once.
+//! The first path in program order runs before the others. So paths that lead to the same place
+//! before the post-dominator meet there already, as in "SIMD Re-Convergence At Thread Frontiers"
+//! (Diamos and others, 2011): the body behind `a || b` runs once.
 //!
 //! A barrier that only some lanes reach parks those lanes, and the other paths run on without
 //! waiting for them: since Volta, each thread arrives on its own. When no path is left to run,

@@ -1,9 +1,9 @@
 //! Follows copies in bulk, which a thread begins and another unit does.
 //!
-//! Where a copy begins, it races with accesses that do not come before. While it is under way, any
-//! access that conflicts with it races, whatever orders the threads. Where a thread sees its end,
-//! it becomes an access of that thread, which then knows what the copy's own thread knew when it
-//! began.
+//! A copy races, when it begins, with accesses that do not come before. Any access that conflicts
+//! with it while it is under way races, whatever orders the threads. The copy becomes an access of
+//! the thread that sees its end, and that thread then knows what the copy's own thread knew when
+//! the copy began.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
